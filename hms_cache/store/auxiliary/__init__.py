@@ -1,1 +1,1 @@
-"""What few clients ask for: connectors, types, scheduled queries, the schema registry, stored procedures."""
+"""Rarely used objects: connectors, types, scheduled queries, the schema registry, stored procedures."""

@@ -1,4 +1,4 @@
-"""The stores of what is neither catalog nor transaction: uncached, read from the database at every call."""
+"""The stores of objects outside the catalog and transactions: not cached, read from the database at every call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hms_cache.store.workload.resource_plans import ResourcePlans
 
 
 class AuxiliaryStores:
-    """Each part is a class of its own module. Shared by threads."""
+    """Each part is a class in its own module. Thread-safe."""
 
     def __init__(self, context: StoreContext) -> None:
         self.settings = context.settings.catalog

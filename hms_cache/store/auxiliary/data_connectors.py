@@ -1,6 +1,7 @@
-"""Data connectors: how databases of other systems are reached. Facts: `HMSHandler`, `ObjectStore` (Hive 4.0.1).
+"""Data connectors, which describe access to databases of other systems. Facts: `HMSHandler`, `ObjectStore` (Hive
+4.0.1).
 
-Hive logs no event for them.
+Hive logs no events for them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class DataConnectors(PartOfStore):
     """Reads and writes of data connectors. Thread-safe; each method is one transaction."""
 
     def create(self, connector: DataConnector) -> None:
-        """:raises InvalidObjectException: a bad name, or no type or URL. :raises AlreadyExistsException: it exists."""
+        """Creates a connector.
+
+        :raises InvalidObjectException: an invalid name, or no type or URL. :raises AlreadyExistsException: it exists.
+        """
         if connector.name is None:
             raise MetaException("Data connector name cannot be null.")
         if not is_valid_name(connector.name):
@@ -64,7 +68,7 @@ class DataConnectors(PartOfStore):
         run_write(self._database, work)
 
     def get(self, name: str) -> DataConnector:
-        """:raises NoSuchObjectException: there is none."""
+        """:raises NoSuchObjectException: it does not exist."""
         if name is None:
             raise MetaException("Data connector name cannot be null.")
         require_table(self._database, DATACONNECTORS)
@@ -74,16 +78,16 @@ class DataConnectors(PartOfStore):
         return found
 
     def get_names(self) -> list[str]:
-        """Ascending."""
+        """All names, ascending."""
         require_table(self._database, DATACONNECTORS)
         statement = limited(select(DATACONNECTORS.c.NAME))
         names = run_read(self._database, lambda connection: connection.execute(statement).scalars().all())
         return sorted(listed(names, "data connectors"))
 
     def alter(self, name: str, connector: DataConnector) -> None:
-        """Change URL, parameters and owner, and the description if there is one; name and type stay as they are.
+        """Changes URL, parameters and owner, and the description if one is given; name and type do not change.
 
-        :raises NoSuchObjectException: there is none.
+        :raises NoSuchObjectException: it does not exist.
         """
         key = normalize_identifier(name)
         values: dict[str, Any] = {"URL": connector.url, "OWNER_NAME": connector.ownerName}
@@ -106,9 +110,9 @@ class DataConnectors(PartOfStore):
         run_write(self._database, work)
 
     def drop(self, name: str, *, if_exists: bool) -> None:
-        """Drop it with the privileges on it.
+        """Drops a connector and the privileges on it.
 
-        :raises NoSuchObjectException: there is none, unless `if_exists`.
+        :raises NoSuchObjectException: it does not exist, unless `if_exists`.
         """
         key = normalize_identifier(name)
 
@@ -127,7 +131,7 @@ class DataConnectors(PartOfStore):
 
 
 def _missing(name: str) -> NoSuchObjectException:
-    # The end is Hive's, too: the text of a cause, and there is none.
+    # The end of the text is Hive's, too: the text of a missing cause.
     return NoSuchObjectException(f"Dataconnector named {name} does not exist:null")
 
 
@@ -136,7 +140,7 @@ def _owner_type(connector: DataConnector) -> str:
 
 
 def _lock(connection: Connection, name: str) -> bool:
-    """Whether it exists; nobody else grants on it or changes it until this transaction ends."""
+    """Whether it exists. Its row is locked against grants and changes until this transaction ends."""
     is_it = select(DATACONNECTORS.c.NAME).where(same_text(DATACONNECTORS.c.NAME, name)).with_for_update()
     return connection.execute(is_it).first() is not None
 
@@ -147,7 +151,7 @@ def _insert_parameters(connection: Connection, name: str, parameters: dict[str, 
         try:
             connection.execute(insert(DATACONNECTOR_PARAMS), rows)
         except IntegrityError as error:
-            # MySQL ignores case here, too.
+            # MySQL also ignores case here.
             raise MetaException(
                 f"The database takes some of these parameters for the same: {sorted(parameters)}"
             ) from error

@@ -1,6 +1,6 @@
-"""What clients tell about running queries: runtime statistics, replication metrics, counts of changed rows.
+"""Reports of clients about running queries: runtime statistics, replication metrics, counts of changed rows.
 
-Facts: `ObjectStore`, `TxnHandler` (Hive 4.0.1). None of it has events, and none of it is cached.
+Facts: `ObjectStore`, `TxnHandler` (Hive 4.0.1). None of them has events or is cached.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from hms_cache.values import frozen
 
 _LONGEST_METADATA = 4000
 _LONGEST_PROGRESS = 10000
-"""Characters, the widths of the columns; what is longer is replaced by a note, as in Hive."""
+"""Width of the column in characters. Longer texts are replaced by a note, as in Hive."""
 
 _BATCH_SIZE = 1000
-"""Rows deleted in one transaction: payloads are of some KiB, and nobody waits long for it."""
+"""Rows deleted in one transaction: payloads have some KiB, and other calls do not wait long."""
 
 
 @frozen
 class Cleaned:
-    """What `RuntimeStatistics.clean` deleted."""
+    """Number of rows that `RuntimeStatistics.clean` deleted."""
 
     statistics: int
     metrics: int
 
 
 class RuntimeStatistics(PartOfStore):
-    """Reads and writes of what queries report. Thread-safe; each method is one transaction."""
+    """Reads and writes of reports about queries. Thread-safe; each method is one transaction."""
 
     def add(self, statistic: RuntimeStat) -> None:
-        """Keep operator statistics of a query. They are of now, whatever time they say, as in Hive.
+        """Stores operator statistics of a query, with the current time regardless of theirs, as in Hive.
 
         :raises MetaException: weight or payload is missing.
         """
@@ -59,9 +59,9 @@ class RuntimeStatistics(PartOfStore):
         run_write(self._database, work, ids={"MRuntimeStat": 1})
 
     def get(self, max_weight: int, max_create_time_s: int) -> list[RuntimeStat]:
-        """The newest, until their weights reach `max_weight` (negative: all), that one included.
+        """The newest ones, up to and including the one with which their weights reach `max_weight` (negative: all).
 
-        :param max_create_time_s: only those made before it, unless it is 0 or below.
+        :param max_create_time_s: only those created before it, unless it is 0 or below.
         """
         table = RUNTIME_STATS.c
         statement = select(table.CREATE_TIME, table.WEIGHT, table.PAYLOAD)
@@ -82,9 +82,9 @@ class RuntimeStatistics(PartOfStore):
         return run_read(self._database, read)
 
     def clean(self) -> Cleaned:
-        """Delete statistics and metrics that are older than the settings allow.
+        """Deletes statistics and metrics that are older than the settings permit.
 
-        :raises DatabaseUnavailable: the database went away; what was deleted before stays deleted.
+        :raises DatabaseUnavailable: the database became unavailable; rows deleted before stay deleted.
         """
         settings, features = self._context.settings.workload, self._database.features
         kinds = (
@@ -103,13 +103,13 @@ class RuntimeStatistics(PartOfStore):
         return Cleaned(statistics, metrics)
 
     def _remove(self, key: Column[Any], made: Column[Any], max_time_s: int) -> int:
-        """In transactions of 1,000 rows."""
+        """Deletes in transactions of 1,000 rows."""
         some = select(key).where(made <= max_time_s).order_by(made).limit(_BATCH_SIZE)
 
         def work(transaction: WriteTransaction) -> tuple[int, int]:
             connection = transaction.connection
             found = list(connection.execute(some).scalars())
-            # Another server may delete the same ones.
+            # Another server may delete the same rows.
             return len(found), connection.execute(delete(key.table).where(key.in_(found))).rowcount if found else 0
 
         removed = 0
@@ -120,7 +120,7 @@ class RuntimeStatistics(PartOfStore):
                 return removed
 
     def add_replication_metrics(self, metrics: Sequence[ReplicationMetrics]) -> None:
-        """Insert or update them by their scheduled execution; empty texts leave what is there.
+        """Inserts or updates metrics by their scheduled execution. Empty texts leave stored ones unchanged.
 
         :raises MetaException: an execution or a policy is missing.
         """
@@ -156,7 +156,7 @@ class RuntimeStatistics(PartOfStore):
         run_write(self._database, work)
 
     def get_replication_metrics(self, policy: str | None, execution_id: int | None) -> list[ReplicationMetrics]:
-        """Those of a policy, else of a scheduled execution, newest first; none if neither is given."""
+        """The metrics of a policy, otherwise of a scheduled execution, newest first; empty if neither is given."""
         table = REPLICATION_METRICS.c
         if policy is None and execution_id is None:
             return []
@@ -184,7 +184,8 @@ class RuntimeStatistics(PartOfStore):
         return run_read(self._database, read)
 
     def add_changed_rows(self, table_id: int, inserted: int, updated: int, deleted: int) -> None:
-        """Add to the counts that materialized views keep of their source tables; nothing without such a view."""
+        """Adds to the counts that materialized views store for their source tables. Without such a view nothing
+        happens."""
         used = MV_TABLES_USED.c
 
         def work(transaction: WriteTransaction) -> None:
@@ -203,8 +204,8 @@ class RuntimeStatistics(PartOfStore):
 
 
 def _metric_values(metric: ReplicationMetrics) -> dict[str, Any]:
-    # Said even when it is absent: the column has a default of its own, which Hive does not use, and what is stored
-    # already may be of another format than the text that replaces it.
+    # Set even if absent: the column's own default is not Hive's, and the stored text that is replaced may have another
+    # format.
     values: dict[str, Any] = {"MESSAGE_FORMAT": metric.messageFormat}
     if metric.metadata:
         if len(metric.metadata) > _LONGEST_METADATA:

@@ -1,7 +1,7 @@
 """Scheduled queries and their executions. Facts: `ObjectStore.scheduledQuery…` (Hive 4.0.1). They have no events.
 
-A query's row holds when it is due and the execution that is under way; HiveServer2 asks for one that is due (`poll`)
-and reports how it goes (`report_progress`).
+A query's row contains the time of its next execution and the running execution. HiveServer2 asks for a due query
+(`poll`) and reports its progress (`report_progress`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hms_cache.values import frozen
 _logger = logging.getLogger(__name__)
 
 _LONGEST_ERROR = 1000
-"""Characters of an error message that are kept: Hive's own limit, half of the column."""
+"""Maximum length of a stored error message: Hive's own limit, half of the column."""
 
 _QUERIES, _EXECUTIONS = SCHEDULED_QUERIES.c, SCHEDULED_EXECUTIONS.c
 
@@ -51,7 +51,7 @@ _FAILED = ("FAILED", "TIMED_OUT")
 
 @frozen
 class Cleaned:
-    """What `ScheduledQueries.clean` did."""
+    """What `ScheduledQueries.clean` has done."""
 
     timed_out: int
     deleted: int
@@ -60,7 +60,7 @@ class Cleaned:
 class ScheduledQueries:
     """Reads and writes of scheduled queries. Thread-safe; each method is one transaction.
 
-    With `workload.scheduled_queries` off all but `get` is refused with a MetaException.
+    If `workload.scheduled_queries` is off, all methods except `get` raise MetaException.
     """
 
     def __init__(self, context: StoreContext) -> None:
@@ -71,12 +71,15 @@ class ScheduledQueries:
 
     @property
     def is_available(self) -> bool:
-        """Whether the database has the tables: Hive 3.1's does not."""
+        """Whether the database has the tables, which Hive 3.1's has not."""
         return self._database.features.has(SCHEDULED_QUERIES)
 
     def create(self, query: ScheduledQuery) -> None:
-        """:raises AlreadyExistsException: its name is taken.
-        :raises InvalidInputException: no such schedule, or no name: no client could read what is due then."""
+        """Creates a scheduled query.
+
+        :raises AlreadyExistsException: its name exists. :raises InvalidInputException: an invalid schedule, or no name:
+          clients could not parse the reply when it is due.
+        """
         next_s = self._next_execution_s(query.schedule)
         key = query.scheduleKey
         if key is None or key.scheduleName is None or key.clusterNamespace is None:
@@ -99,9 +102,9 @@ class ScheduledQueries:
         run_write(self._database, work)
 
     def alter(self, query: ScheduledQuery) -> None:
-        """Replace all but the name; without a next execution it is computed anew.
+        """Replaces everything except the name. Without a next execution, that is computed.
 
-        :raises NoSuchObjectException: there is none. :raises InvalidInputException: no such schedule.
+        :raises NoSuchObjectException: it does not exist. :raises InvalidInputException: an invalid schedule.
         """
         given = query.nextExecution is not None
         next_s = query.nextExecution if given else self._next_execution_s(query.schedule)
@@ -115,7 +118,10 @@ class ScheduledQueries:
         run_write(self._database, work)
 
     def drop(self, key: ScheduledQueryKey) -> None:
-        """Drop it with its executions. :raises NoSuchObjectException: there is none."""
+        """Drops a query with its executions.
+
+        :raises NoSuchObjectException: it does not exist.
+        """
 
         def work(transaction: WriteTransaction) -> None:
             connection = transaction.connection
@@ -127,7 +133,7 @@ class ScheduledQueries:
         run_write(self._database, work)
 
     def get(self, key: ScheduledQueryKey) -> ScheduledQuery:
-        """:raises NoSuchObjectException: there is none."""
+        """:raises NoSuchObjectException: it does not exist."""
         require_table(self._database, SCHEDULED_QUERIES)
         row = run_read(self._database, lambda connection: _find(connection, key))
         if row is None:
@@ -142,10 +148,10 @@ class ScheduledQueries:
         )
 
     def poll(self, namespace: str) -> ScheduledQueryPollResponse:
-        """Begin the execution of the query of the namespace that is due for the longest time; empty if none is.
+        """Starts the execution of the namespace's query that has been due for the longest time; empty if none is due.
 
-        Of servers that ask at once one gets it. A query whose schedule cannot be read here stays as it is: the program
-        that has stored it may read more, and the others are not to wait for it.
+        If several servers ask at the same time, one gets it. A query whose schedule cannot be parsed is skipped: the
+        program that stored it may support more, and others must not wait for it.
         """
 
         def work(transaction: WriteTransaction) -> ScheduledQueryPollResponse:
@@ -183,16 +189,16 @@ class ScheduledQueries:
         return run_write(self._database, work)
 
     def report_progress(self, info: ScheduledQueryProgressInfo) -> None:
-        """An execution's new state; with its end the query may be executed again.
+        """Records an execution's new state. When it ends, the query may run again.
 
-        :raises MetaException: no such execution.
-        :raises InvalidOperationException: it cannot go over to that state.
+        :raises MetaException: no such execution. :raises InvalidOperationException: this change of state is not
+          possible.
         """
         self._require_enabled()
         run_write(self._database, lambda transaction: self._note_progress(transaction, info))
 
     def clean(self) -> Cleaned:
-        """Give up executions that do not report, let their queries go, delete old executions."""
+        """Ends executions that do not report, releases their queries, and deletes old executions."""
         require_table(self._database, SCHEDULED_QUERIES)
         if not self._settings.scheduled_queries:
             return Cleaned(0, 0)
@@ -206,7 +212,7 @@ class ScheduledQueries:
             )
 
     def _next_execution_s(self, schedule: str | None, after_s: int | None = None) -> int | None:
-        """None if it is not due any more, or not before the year 2038, which the field cannot hold."""
+        """None if it never becomes due again, or only after 2038, which the field cannot represent."""
         try:
             found_s = parse_schedule(schedule or "").next_epoch_s(self._context.now_s() if after_s is None else after_s)
         except ValueError as error:
@@ -214,7 +220,7 @@ class ScheduledQueries:
         return None if found_s is None or found_s > LATEST_STORED_S else found_s
 
     def _first_due(self, connection: Connection, is_due: ColumnElement[bool]) -> tuple[Any, int | None] | None:
-        """The query that is due for the longest time, its row locked, and when it is due next."""
+        """The query that has been due for the longest time, with its row locked, and its next time."""
         order = (_QUERIES.NEXT_EXECUTION, _QUERIES.SCHEDULED_QUERY_ID)
         due = connection.execute(
             select(_QUERIES.SCHEDULED_QUERY_ID, _QUERIES.SCHEDULE).where(is_due).order_by(*order)
@@ -229,7 +235,7 @@ class ScheduledQueries:
                 continue
             is_it = and_(is_due, _QUERIES.SCHEDULED_QUERY_ID == query_id, _QUERIES.SCHEDULE == schedule)
             row = connection.execute(select(*_QUERIES).where(is_it).with_for_update()).first()
-            if row is not None:  # else another server has it by now, or it has been altered
+            if row is not None:  # otherwise another server has taken it, or it has been altered
                 return row, next_s
         return None
 
@@ -257,7 +263,7 @@ class ScheduledQueries:
             self._judge_failures(transaction, row.SCHEDULED_QUERY_ID, now_s)
 
     def _judge_failures(self, transaction: WriteTransaction, query_id: int, now_s: int) -> None:
-        """Disable a query, or skip some of its turns, after failures in a row, where the settings say so."""
+        """Disables a query, or skips some of its executions, after consecutive failures, as the settings require."""
         disable_count, skip_count = self._settings.scheduled_query_disable_count, self._settings.scheduled_query_skips
         looked_at = max(disable_count, skip_count)
         if looked_at <= 0:
@@ -294,7 +300,7 @@ class ScheduledQueries:
                 try:
                     due_s = self._next_execution_s(query.SCHEDULE, due_s) or due_s
                 except InvalidInputException:
-                    break  # its end, and those of others, are noted all the same
+                    break  # the end of this execution and of others is recorded nevertheless
         if due_s != query.NEXT_EXECUTION:
             _update_query(connection, query_id, {"NEXT_EXECUTION": due_s})
 
@@ -306,7 +312,7 @@ class ScheduledQueries:
             select(_EXECUTIONS.SCHEDULED_EXECUTION_ID, _EXECUTIONS.STATE)
             .where(_EXECUTIONS.LAST_UPDATE_TIME <= now_s - timeout_s, _EXECUTIONS.STATE.in_(_RUNNING))
             .order_by(_EXECUTIONS.SCHEDULED_EXECUTION_ID)
-            # Those that report, or are given up by another server, meanwhile are not among them.
+            # Excludes those that report, or that another server ends, meanwhile.
             .with_for_update()
         ).all()
         for execution_id, state in stuck:
@@ -360,7 +366,7 @@ def _update_query(connection: Connection, query_id: int, values: dict[str, Any])
 
 
 def _abbreviated(text: str) -> str:
-    """A long message may end in a stack trace: its first line tells most."""
+    """A long message may end in a stack trace: its first line has the essential part."""
     if len(text) < _LONGEST_ERROR:
         return text
     line = text.split("\n", 1)[0]

@@ -1,6 +1,6 @@
 """The schema registry: named schemas, their versions, and serdes by name. Facts: `HMSHandler`, `ObjectStore` (4.0.1).
 
-Names are kept in lower case. Nothing here has events, and nothing is cached.
+Names are stored in lower case. Nothing here has events or is cached.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 _NO_STATE = 0
-"""What Hive writes for a version without a state; the states of the protocol begin with 1."""
+"""Hive's value for a version without a state; the protocol's states begin with 1."""
 
 _SCHEMAS = select(*I_SCHEMA.c, DBS.c.NAME.label("DATABASE_NAME"), DBS.c.CTLG_NAME).join(
     DBS, DBS.c.DB_ID == I_SCHEMA.c.DB_ID
@@ -64,14 +64,17 @@ class SchemaRegistry(PartOfStore):
     """Reads and writes of schemas and serdes. Thread-safe; each method is one transaction."""
 
     def create_schema(self, new: ISchema) -> None:
-        """:raises NoSuchObjectException: no such database. :raises AlreadyExistsException: it exists."""
+        """Creates a schema.
+
+        :raises NoSuchObjectException: no such database. :raises AlreadyExistsException: it exists.
+        """
         name = ISchemaName(new.catName, new.dbName, new.name)
         exists = AlreadyExistsException(f"Schema with name {new.dbName}.{new.name} already exists")
 
         def work(transaction: WriteTransaction) -> None:
             connection = transaction.connection
             catalog, database, schema = _names(name)
-            # Only PostgreSQL has a key for schemas: two that create the same one wait for each other here.
+            # Only PostgreSQL has a unique key for schemas: this lock serializes two calls that create the same one.
             found = lock_database(connection, catalog, database)
             if found is None:
                 raise NoSuchObjectException(f"There is no database {catalog}.{database}")
@@ -96,9 +99,9 @@ class SchemaRegistry(PartOfStore):
         run_write(self._database, work)
 
     def alter_schema(self, name: ISchemaName, new: ISchema) -> None:
-        """Change its policy, and group and description if they are set.
+        """Changes its policy, and group and description if they are set.
 
-        :raises NoSuchObjectException: there is none.
+        :raises NoSuchObjectException: it does not exist.
         """
         values = _policy(new)
         if new.schemaGroup is not None:
@@ -116,7 +119,7 @@ class SchemaRegistry(PartOfStore):
         run_write(self._database, work)
 
     def get_schema(self, name: ISchemaName) -> ISchema:
-        """:raises NoSuchObjectException: there is none."""
+        """:raises NoSuchObjectException: it does not exist."""
         row = run_read(self._database, lambda connection: _schema_row(connection, name))
         if row is None:
             raise NoSuchObjectException(f"No schema named {_text(name)} exists")
@@ -133,7 +136,10 @@ class SchemaRegistry(PartOfStore):
         )
 
     def drop_schema(self, name: ISchemaName) -> None:
-        """:raises NoSuchObjectException: there is none. :raises InvalidOperationException: it has versions."""
+        """Drops a schema.
+
+        :raises NoSuchObjectException: it does not exist. :raises InvalidOperationException: it has versions.
+        """
 
         def work(transaction: WriteTransaction) -> None:
             connection = transaction.connection
@@ -154,7 +160,7 @@ class SchemaRegistry(PartOfStore):
         run_write(self._database, work)
 
     def add_version(self, new: SchemaVersion) -> None:
-        """Without a number it is version 0; without a state it has none, as in Hive.
+        """Adds a version. Without a number it is version 0; without a state it has none, as in Hive.
 
         :raises NoSuchObjectException: no such schema. :raises AlreadyExistsException: the version exists.
         """
@@ -188,25 +194,28 @@ class SchemaRegistry(PartOfStore):
         run_write(self._database, work)
 
     def get_version(self, descriptor: SchemaVersionDescriptor) -> SchemaVersion:
-        """:raises NoSuchObjectException: there is none."""
+        """:raises NoSuchObjectException: it does not exist."""
         found = self._read_versions(_version(descriptor))
         if not found:
             raise NoSuchObjectException(f"{_no_version(descriptor).message} exists")
         return found[0]
 
     def get_latest_version(self, name: ISchemaName) -> SchemaVersion:
-        """The one with the highest number. :raises NoSuchObjectException: there is none."""
+        """The version with the highest number. :raises NoSuchObjectException: there is none."""
         return self.get_all_versions(name)[0]
 
     def get_all_versions(self, name: ISchemaName) -> list[SchemaVersion]:
-        """The highest number first. :raises NoSuchObjectException: there is none."""
+        """All versions, the highest number first. :raises NoSuchObjectException: there are none."""
         found = self._read_versions(_VERSIONS.where(*_of_schema(name)))
         if not found:
             raise NoSuchObjectException(f"No versions of schema {_text(name)} exist")
         return found
 
     def drop_version(self, descriptor: SchemaVersionDescriptor) -> None:
-        """Drop it with its columns; serdes stay, since others may use them. :raises NoSuchObjectException: no such."""
+        """Drops a version with its columns. Serdes are kept, since others may use them.
+
+        :raises NoSuchObjectException: it does not exist.
+        """
 
         def work(transaction: WriteTransaction) -> None:
             connection = transaction.connection
@@ -224,9 +233,8 @@ class SchemaRegistry(PartOfStore):
     ) -> list[SchemaVersionDescriptor]:
         """The versions with such a column, by schema, newest first.
 
-        :param namespace: what stands in the column's comment, in the same case.
-        :param kind: the column's type; in any case, as for Hive on MySQL.
-        :raises MetaException: neither name nor namespace is given.
+        :param namespace: text in the column's comment, case-sensitive. :param kind: the column's type,
+          case-insensitive, as in Hive on MySQL. :raises MetaException: neither name nor namespace is given.
         """
         if column is None and namespace is None:
             raise MetaException("You must specify column name or column namespace, else your query may be too large")
@@ -243,7 +251,7 @@ class SchemaRegistry(PartOfStore):
         return [SchemaVersionDescriptor(_name(row), row.VERSION) for row in listed(rows, "versions of schemas")]
 
     def map_version_to_serde(self, descriptor: SchemaVersionDescriptor, serde: str) -> None:
-        """:raises NoSuchObjectException: no such version or serde."""
+        """Sets a version's serde. :raises NoSuchObjectException: no such version or serde."""
 
         def work(transaction: WriteTransaction) -> None:
             connection = transaction.connection
@@ -260,7 +268,8 @@ class SchemaRegistry(PartOfStore):
         run_write(self._database, work)
 
     def set_version_state(self, descriptor: SchemaVersionDescriptor, state: int | None) -> None:
-        """Any state may follow any; None leaves the one it has. :raises NoSuchObjectException: no such version."""
+        """Sets the state; any transition is allowed. None leaves it unchanged. :raises NoSuchObjectException: no such
+        version."""
 
         def work(transaction: WriteTransaction) -> None:
             row = _required_version(transaction.connection, descriptor)
@@ -271,7 +280,7 @@ class SchemaRegistry(PartOfStore):
         run_write(self._database, work)
 
     def add_serde(self, serde: SerDeInfo) -> None:
-        """:raises AlreadyExistsException: one with this name exists."""
+        """Adds a serde. :raises AlreadyExistsException: one with this name exists."""
         if not serde.name:
             raise MetaException("A serde needs a name")
 
@@ -284,7 +293,7 @@ class SchemaRegistry(PartOfStore):
         run_write(self._database, work)
 
     def get_serde(self, name: str) -> SerDeInfo:
-        """:raises NoSuchObjectException: there is none."""
+        """:raises NoSuchObjectException: it does not exist."""
 
         def read(connection: Connection) -> SerDeInfo | None:
             serde_id = _serde_id(connection, name)
@@ -340,7 +349,7 @@ def _name(row: Any) -> ISchemaName:
 
 
 def _text(name: ISchemaName) -> str:
-    """As Java prints the struct into Hive's messages."""
+    """The text of the struct in Java, as in Hive's messages."""
     return f"ISchemaName(catName:{name.catName}, dbName:{name.dbName}, schemaName:{name.schemaName})"
 
 
@@ -370,7 +379,7 @@ def _schema_row(connection: Connection, name: ISchemaName) -> Any:
 
 
 def _lock_schema(connection: Connection, schema_id: int) -> bool:
-    """Whether it is there still; nobody drops it, or adds a version to it, until this transaction ends."""
+    """Whether it still exists. Its row is locked against a drop and new versions until this transaction ends."""
     is_it = I_SCHEMA.c.SCHEMA_ID == schema_id
     return connection.execute(select(I_SCHEMA.c.SCHEMA_ID).where(is_it).with_for_update()).first() is not None
 
@@ -413,7 +422,7 @@ def _read_serdes(connection: Connection, ids: Sequence[int]) -> dict[int, SerDeI
     for some in batches(sorted(set(ids)), IDS_IN_A_STATEMENT):
         named = {"ids": list(some)}
         for s in connection.execute(select(SERDES).where(in_ids(SERDES.c.SERDE_ID)), named):
-            # 0 is no type.
+            # 0 means no type.
             found[s.SERDE_ID] = SerDeInfo(
                 s.NAME, s.SLIB, {}, s.DESCRIPTION, s.SERIALIZER_CLASS, s.DESERIALIZER_CLASS, s.SERDE_TYPE or None
             )

@@ -1,8 +1,8 @@
 """Stored procedures and packages of HPL/SQL. Facts: `HMSHandler`, `ObjectStore` (Hive 4.0.1). They have no events.
 
-Names are found without regard to case, the same spelling first. HPL/SQL creates `p` as `P`, and asks for a procedure
-to call, or to drop, as it is written in the program (`HmsFunctionRegistry`). Hive finds it on MySQL, whose collation
-ignores case, and not on other databases.
+Names are case-insensitive; an exact match is preferred. HPL/SQL creates `p` as `P`, but calls or drops a procedure with
+the spelling in the program (`HmsFunctionRegistry`). Hive finds it on MySQL, whose collation ignores case, and not on
+other databases.
 """
 
 from __future__ import annotations
@@ -34,47 +34,47 @@ class StoredProcedures(PartOfStore):
     """Reads and writes of procedures and packages. Thread-safe."""
 
     def save_procedure(self, procedure: StoredProcedure) -> None:
-        """Create it or replace its source and owner.
+        """Creates a procedure, or replaces its source and owner.
 
-        :raises NoSuchObjectException: no such database.
-        :raises MetaException: something is missing, or the database has one that it takes for this one by its name.
+        :raises NoSuchObjectException: no such database. :raises MetaException: a part is missing, or the database has
+          another one whose name it considers equal.
         """
         values = {"OWNER_NAME": procedure.ownerName, "SOURCE": procedure.source}
         self._save(STORED_PROCS, "MStoredProc", procedure.catName, procedure.dbName, procedure.name, values)
 
     def get_procedure(self, catalog: str, database: str, name: str) -> StoredProcedure:
-        """:raises NoSuchObjectException: there is none."""
+        """:raises NoSuchObjectException: it does not exist."""
         row = self._find(STORED_PROCS, catalog, database, name)
         if row is None:
             raise NoSuchObjectException(f"HPL/SQL StoredProcedure {database}.{name} does not exist")
         return StoredProcedure(row.NAME, row.DATABASE_NAME, row.CTLG_NAME, row.OWNER_NAME, row.SOURCE)
 
     def drop_procedure(self, catalog: str, database: str, name: str) -> None:
-        """Without an error when there is none, as in Hive."""
+        """Drops a procedure. It is no error if it does not exist, as in Hive."""
         self._drop(STORED_PROCS, catalog, database, name)
 
     def get_procedure_names(self, catalog: str, database: str | None) -> list[str]:
-        """Of a database or of the whole catalog, ascending."""
+        """Names in a database or in the whole catalog, ascending."""
         return self._names(STORED_PROCS, catalog, database)
 
     def save_package(self, package: AddPackageRequest) -> None:
-        """Create it or replace it; raises as `save_procedure`."""
+        """Creates or replaces a package; raises as `save_procedure` does."""
         values = {"OWNER_NAME": package.ownerName, "HEADER": package.header, "BODY": package.body}
         self._save(PACKAGES, "MPackage", package.catName, package.dbName, package.packageName, values)
 
     def get_package(self, catalog: str, database: str, name: str) -> Package:
-        """:raises NoSuchObjectException: there is none."""
+        """:raises NoSuchObjectException: it does not exist."""
         row = self._find(PACKAGES, catalog, database, name)
         if row is None:
             raise NoSuchObjectException(f"HPL/SQL package {database}.{name} does not exist")
         return Package(row.CTLG_NAME, row.DATABASE_NAME, row.NAME, row.OWNER_NAME, row.HEADER, row.BODY)
 
     def drop_package(self, catalog: str, database: str, name: str) -> None:
-        """Without an error when there is none, as in Hive."""
+        """Drops a package. It is no error if it does not exist, as in Hive."""
         self._drop(PACKAGES, catalog, database, name)
 
     def get_package_names(self, catalog: str, database: str | None) -> list[str]:
-        """Of a database or of the whole catalog, ascending."""
+        """Names in a database or in the whole catalog, ascending."""
         return self._names(PACKAGES, catalog, database)
 
     def _save(
@@ -98,7 +98,7 @@ class StoredProcedures(PartOfStore):
                 connection.execute(update(table).where(key == found[0]).values({**values, "NAME": name}))
                 return
             if rows:
-                # MySQL has no place for both: their accents differ. Hive writes over the other one.
+                # MySQL cannot store both: the names differ in accents. Hive overwrites the other one.
                 raise MetaException(f"The database takes the names {name} and {rows[0].NAME} for the same")
             row = {**values, key.name: transaction.id(model), "DB_ID": database_id, "NAME": name}
             try:
@@ -157,11 +157,11 @@ def _in_databases(table: Table, *columns: Any) -> Select[Any]:
 def _is_called(table: Table, name: str | None) -> ColumnElement[bool]:
     if name is None:
         return false()
-    # SQLite knows no case but that of ASCII.
+    # SQLite ignores case for ASCII only.
     return or_(same_text(table.c.NAME, name), same_text(func.lower(table.c.NAME), name.lower()))
 
 
 def _called(rows: Sequence[Any], name: str) -> Any:
-    """The one with this very name, else one whose name differs in case only; None: there is none."""
+    """The row with exactly this name, otherwise one whose name differs only in case; None if there is none."""
     alike = [row for row in rows if row.NAME.lower() == name.lower()]
     return min(alike, key=lambda row: (row.NAME != name, row.NAME), default=None)

@@ -1,4 +1,4 @@
-"""Which tables and partitions are compacted without being asked for.
+"""Decides which tables and partitions are compacted automatically.
 
 Source of the rules: Hive 4.0 `Initiator.isEligibleForCompaction`, `MetaStoreUtils.isNoAutoCompactSet`,
 `ReplUtils.isFirstIncPending`, `CompactionTxnHandler.checkFailedCompactions`.
@@ -38,19 +38,18 @@ H = COMPLETED_COMPACTIONS.c
 T = TypeVar("T")
 
 _NO_AUTO_COMPACTION = ("no_auto_compaction", "NO_AUTO_COMPACTION")
-"""Parameter of tables and databases; the first spelling counts where there are both."""
+"""Parameter of tables and databases; if both spellings exist, the first one counts."""
 
 _FIRST_LOAD_PENDING = "hive.repl.first.inc.pending"
-"""Parameter of tables and databases that replication has copied and not loaded events of yet, which it may apply to
-what it has copied already (HIVE-21197)."""
+"""Parameter of tables and databases that replication has copied but whose first events it has not loaded yet: these may
+apply to data that was copied already (HIVE-21197)."""
 
 _IN_A_STATEMENT = 200
-"""Names or ids."""
+"""Names or ids in one statement."""
 
 
 class Place(NamedTuple):
-    """What is compacted: a table, or a partition of one. The default catalog's; names as the transaction tables have
-    them."""
+    """A table, or a partition of one, in the default catalog; names as in the transaction tables."""
 
     database: str
     table: str
@@ -59,7 +58,7 @@ class Place(NamedTuple):
 
 @frozen
 class Candidate:
-    """A place that may need a compaction of this type."""
+    """A table or partition that may need a compaction of this type."""
 
     place: Place
     compaction_type: int
@@ -73,11 +72,11 @@ class _Table:
 
 
 def eligible(connection: Connection, context: TxnContext, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those of the candidates that may be compacted, in their order.
+    """The candidates that may be compacted, in their order.
 
-    Left out are tables and partitions that are not there, that forbid it, or that replication has not loaded events of;
-    what has failed too often of late; and partitioned tables as a whole, which writers name that do not know their
-    partitions yet: a worker of Hive 3 takes the directories of partitions for files of the table.
+    Excluded are tables and partitions that do not exist, that forbid it, or whose events replication has not loaded;
+    those that have failed too often recently; and partitioned tables as a whole, which writers name that do not know
+    their partitions yet: a worker of Hive 3 takes directories of partitions for files of the table.
     """
     tables = _tables(connection, {(one.place.database, one.place.table) for one in candidates})
     closed = _closed(connection, tables.values())
@@ -104,7 +103,7 @@ def _is_open(place: Place, tables: Mapping[tuple[str, str], _Table], closed: Col
 
 
 def _tables(connection: Connection, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], _Table]:
-    """Those that there are."""
+    """The tables that exist, by name."""
     is_partitioned = select(PARTITION_KEYS.c.TBL_ID).where(PARTITION_KEYS.c.TBL_ID == TBLS.c.TBL_ID).exists()
     found: dict[tuple[str, str], _Table] = {}
     for some in batches(sorted(names), _IN_A_STATEMENT):
@@ -120,7 +119,7 @@ def _tables(connection: Connection, names: Collection[tuple[str, str]]) -> dict[
 
 
 def _closed(connection: Connection, tables: Iterable[_Table]) -> set[int]:
-    """Ids of those that forbid it, or whose databases do, and of what replication is not done with."""
+    """Ids of tables that forbid it, by themselves or by their database, or that replication has not completed."""
     tables = list(tables)
     of_tables = _parameters(connection, TABLE_PARAMS.c.TBL_ID, {one.table_id for one in tables})
     of_databases = _parameters(connection, DATABASE_PARAMS.c.DB_ID, {one.database_id for one in tables})
@@ -137,7 +136,7 @@ def _closed(connection: Connection, tables: Iterable[_Table]) -> set[int]:
 
 
 def _says_no(parameters: Mapping[str, str | None]) -> bool | None:
-    """Whether compactions that nobody asks for are forbidden; None: nothing is said."""
+    """Whether automatic compactions are forbidden; None: not specified."""
     values = (parameters.get(key) for key in _NO_AUTO_COMPACTION)
     value = next((value for value in values if value is not None), None)
     return None if value is None else _is_true(value)
@@ -148,7 +147,7 @@ def _is_true(value: str | None) -> bool:
 
 
 def _parameters(connection: Connection, owner: Column[Any], ids: Collection[int]) -> dict[int, dict[str, str | None]]:
-    """What is said of compactions, by owner."""
+    """Parameters that concern compactions, by owner."""
     columns = owner.table.c
     found: dict[int, dict[str, str | None]] = defaultdict(dict)
     for some in batches(sorted(ids), _IN_A_STATEMENT):
@@ -162,7 +161,7 @@ def _parameters(connection: Connection, owner: Column[Any], ids: Collection[int]
 
 
 def _partitions(connection: Connection, named: Mapping[int, Collection[str]]) -> set[tuple[int, str]]:
-    """Those that there are, with the ids of their tables."""
+    """The partitions that exist, with the ids of their tables."""
     columns = PARTITIONS.c
     found: set[tuple[int, str]] = set()
     for table_id, names in named.items():
@@ -175,7 +174,7 @@ def _partitions(connection: Connection, named: Mapping[int, Collection[str]]) ->
 
 
 def _without_failing(connection: Connection, context: TxnContext, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Without those whose last compactions all failed, the newest of them not long ago."""
+    """The candidates without those whose last compactions all failed, the newest of them recently."""
     failing = _failing(connection, context, {one.place for one in candidates})
     if failing:
         database, table, partition = min(failing, key=repr)
@@ -187,7 +186,7 @@ def _without_failing(connection: Connection, context: TxnContext, candidates: Se
 
 
 def _failing(connection: Connection, context: TxnContext, places: Collection[Place]) -> set[Place]:
-    """Of the history of tables that have not failed of late nothing is read."""
+    """Does not read the history of tables without recent failures."""
     settings = context.compactions
     since_ms = read_now_ms(connection) - whole_milliseconds(settings.failed_retry_s)
     place = (H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION)

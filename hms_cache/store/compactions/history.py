@@ -1,4 +1,4 @@
-"""How compactions end: cleaned, failed, refused, aborted; the rows of COMPLETED_COMPACTIONS and how long they stay."""
+"""The end of compactions: cleaned, failed, refused, aborted; rows of COMPLETED_COMPACTIONS and their retention."""
 
 from __future__ import annotations
 
@@ -69,22 +69,23 @@ DONE = COMPLETED_TXN_COMPONENTS.c
 C = TXN_COMPONENTS.c
 
 _IN_A_STATEMENT = 1000
-"""Ids or names: a request may have more than a statement has parameters."""
+"""Ids or names in one statement, whose parameters are limited."""
 
 _ABORTED_BY_USER = "Compaction Aborted by Abort Comapction request."
-"""Hive's own spelling; tools may look for it."""
+"""Hive's own spelling; tools may search for it."""
 
-#: Columns of the history that are copied from the queue; the names differ by their prefix only.
+#: Columns of the history that are copied from the queue; their names differ only in the prefix.
 _COPIED = tuple(
     column.name.removeprefix("CC_") for column in H if column.name not in ("CC_STATE", "CC_END", "CC_ERROR_MESSAGE")
 )
 
 
 def mark_cleaned(connection: Connection, entry: CompactionInfoStruct) -> None:
-    """The old files are gone: the entry moves to the history, and what it compacted is no longer new.
+    """The old files have been deleted: moves the entry to the history, and deletes rows of the writes that it
+    compacted.
 
-    Aborted transactions up to its write id have no files any more, so their components go, and with them in time their
-    rows. One that is cleaned already is no error (the client may repeat a call whose answer it lost). Raises
+    Aborted transactions up to its write id have no files any more, so their components are deleted, and later their
+    rows. It is no error if the entry is cleaned already (a client may repeat a call whose reply was lost). Raises
     MetaException for an unknown entry.
     """
     database, table, partition = plain_database(entry.dbname), plain_table(entry.tablename), entry.partitionname
@@ -96,12 +97,13 @@ def mark_cleaned(connection: Connection, entry: CompactionInfoStruct) -> None:
             _check_is_cleaned(connection, entry.id)
             return
         if moved.CQ_HIGHEST_WRITE_ID == NO_WRITE_ID:
-            highest = NO_WRITE_ID  # of which the cleaner need not have heard: it may have read the entry before
+            highest = NO_WRITE_ID  # the cleaner may not know: it may have read the entry before the change
         _delete_completed_components(connection, database, table, partition, highest)
     _delete_aborted_components(connection, database, table, partition, highest)
     condition: ColumnElement[bool] = Q.CQ_ID == entry.id
     if not is_abort_cleanup:
-        # The compaction has removed the files of aborted transactions, too: what would try that again may go.
+        # The compaction has also removed the files of aborted transactions: entries that would do so again may be
+        # deleted.
         retries = and_(
             Q.CQ_DATABASE == database,
             Q.CQ_TABLE == table,
@@ -113,7 +115,7 @@ def mark_cleaned(connection: Connection, entry: CompactionInfoStruct) -> None:
 
 
 def _check_is_cleaned(connection: Connection, compaction_id: int) -> None:
-    """Raises MetaException unless the history has it so."""
+    """Raises MetaException unless the history contains it as succeeded."""
     is_cleaned = (H.CC_ID == compaction_id) & (H.CC_STATE == SUCCEEDED)
     if connection.execute(select(H.CC_ID).where(is_cleaned).limit(1)).first() is None:
         raise _unknown_entry_error(compaction_id)
@@ -138,7 +140,7 @@ def _delete_aborted_components(
     connection: Connection, database: str, table: str, partition: str | None, highest_write_id: int | None
 ) -> None:
     if not highest_write_id:
-        # Nothing is known to be gone: without its component an aborted write id would count as committed one day.
+        # No files are known to be deleted: without its component, an aborted write id would later count as committed.
         return
     condition = and_(
         C.TC_DATABASE == database,
@@ -152,14 +154,14 @@ def _delete_aborted_components(
 
 
 def mark_failed(connection: Connection, entry: CompactionInfoStruct) -> None:
-    """The compaction failed, or, if it was never queued or the entry says so, never begun: it moves to the history."""
+    """Moves a failed compaction to the history, as not initiated if it was never queued or the entry says so."""
     was_begun = entry.id and entry.state != DID_NOT_INITIATE
     state = FAILED if was_begun else DID_NOT_INITIATE
     _finish(connection, entry, state)
 
 
 def mark_refused(connection: Connection, entry: CompactionInfoStruct) -> None:
-    """The worker found that there is nothing to do: the entry moves to the history."""
+    """The worker found nothing to compact: moves the entry to the history."""
     _finish(connection, entry, REFUSED)
 
 
@@ -191,7 +193,7 @@ def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> 
 
 
 def _move(connection: Connection, compaction_id: int, state: str, error_message: str | None) -> Row[Any] | None:
-    """Copy an entry of the queue to the history; what it said of write ids, None if there was none."""
+    """Moves an entry of the queue to the history. Returns its id and highest write id; None if it does not exist."""
     is_it = Q.CQ_ID == compaction_id
     entry = connection.execute(select(Q.CQ_ID, Q.CQ_HIGHEST_WRITE_ID).where(is_it).with_for_update()).first()
     if entry is not None:
@@ -200,7 +202,7 @@ def _move(connection: Connection, compaction_id: int, state: str, error_message:
 
 
 def _copy(connection: Connection, are_meant: ColumnElement[bool], state: str, error_message: str | None) -> None:
-    """To the history, from the queue."""
+    """Copies entries from the queue to the history."""
     columns = [Q[f"CQ_{name}"] for name in _COPIED]
     message = Q.CQ_ERROR_MESSAGE if error_message is None else literal(error_message, Q.CQ_ERROR_MESSAGE.type)
     rows = select(*columns, literal(state), now_ms(), message).where(are_meant)
@@ -209,7 +211,7 @@ def _copy(connection: Connection, are_meant: ColumnElement[bool], state: str, er
 
 
 def abort_compactions(connection: Connection, request: AbortCompactionRequest) -> AbortCompactResponse:
-    """Take entries back that no worker has begun; per id what became of it. Raises MetaException without ids."""
+    """Removes entries that no worker has begun; returns the result per id. Raises MetaException without ids."""
     if not request.compactionIds:
         raise MetaException("Compaction ids missing in request. No compactions to abort")
     ids = sorted(set(request.compactionIds))
@@ -230,7 +232,7 @@ def abort_compactions(connection: Connection, request: AbortCompactionRequest) -
 
 
 def _aborted(compaction_id: int, state: str | None) -> AbortCompactionResponseElement:
-    """What became of one whose state was this."""
+    """The result for an entry that was in this state."""
     if state is None:
         return AbortCompactionResponseElement(compaction_id, "Error", "No Such Compaction Id Available")
     if state != INITIATED:
@@ -245,7 +247,7 @@ def _aborted(compaction_id: int, state: str | None) -> AbortCompactionResponseEl
 def latest_committed_compactions(
     connection: Connection, request: GetLatestCommittedCompactionInfoRequest
 ) -> GetLatestCommittedCompactionInfoResponse:
-    """The last compaction of the table, or of each of its partitions, whose result readers see; newest first."""
+    """The latest compaction of the table, or of each of its partitions, whose result readers see; newest first."""
     database, table = plain_database(request.dbname), plain_table(request.tablename)
     in_history = select(H.CC_ID.label("ID"), H.CC_PARTITION.label("PART"), H.CC_TYPE.label("TYPE")).where(
         H.CC_STATE == SUCCEEDED, H.CC_DATABASE == database, H.CC_TABLE == table
@@ -279,17 +281,17 @@ def latest_committed_compactions(
 
 
 def purge_history(connection: Connection, context: TxnContext) -> int:
-    """Keep the newest entries of each kind per table or partition, and none that is old and made up for; how many
-    others were deleted.
+    """Keeps the newest entries of each kind per table or partition, and deletes old ones that a later success
+    supersedes. Returns the number of deleted entries.
 
-    Only entries are read that may go, however long the history of a warehouse with many partitions is.
+    Reads only entries that may be deleted, regardless of the length of the history.
     """
     old = read_now_ms(connection) - whole_milliseconds(context.compactions.history_retention_s)
     return _delete_entries(connection, _needless(connection, old)) + _delete_surplus(connection, context)
 
 
 def _needless(connection: Connection, old_ms: int) -> list[int]:
-    """Ids of old entries that a later success has made up for. A minor one does not make up for a major one."""
+    """Ids of old entries that a later success supersedes. A minor compaction does not supersede a major one."""
     later = COMPLETED_COMPACTIONS.alias("later").c
     begun = func.coalesce(func.nullif(H.CC_START, 0), func.nullif(H.CC_END, 0))
     is_of_whole_table = later.CC_PARTITION.is_(None) & H.CC_PARTITION.is_(None)
@@ -308,18 +310,18 @@ def _needless(connection: Connection, old_ms: int) -> list[int]:
 
 
 def _delete_surplus(connection: Connection, context: TxnContext) -> int:
-    """Delete all but the newest of each kind; how many."""
+    """Deletes all but the newest entries of each kind; returns their number."""
     settings = context.compactions
     others = settings.history_refused
     limits = {
         SUCCEEDED: settings.history_succeeded,
-        # Those that count for whether there shall be another one stay.
+        # Entries that count for the decision about further compactions are kept.
         FAILED: max(settings.history_failed, settings.max_failed),
         DID_NOT_INITIATE: settings.history_did_not_initiate,
         REFUSED: others,
     }
     place = (H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION)
-    # Some databases take the names of several for one: those are counted here.
+    # Some databases consider different names equal: exact counting is done here.
     crowded = connection.execute(
         select(*place)
         .group_by(*place, H.CC_STATE)
@@ -350,12 +352,12 @@ def _delete_entries(connection: Connection, ids: Sequence[int]) -> int:
 
 
 _ENTRIES_AT_ONCE = 10_000
-"""Deleted, or tables and partitions looked at, in one step: the rest waits for the next one."""
+"""Entries deleted, or tables and partitions examined, in one step. The rest is left for the next step."""
 
 _PLACES_IN_A_STATEMENT = 100
 
 _MAX_ENTRIES_READ = 100_000
-"""Of these: a history that nobody has shortened before."""
+"""Entries read of these in one step, for a history that was never trimmed before."""
 
 _MAJOR = COMPACTION_TYPE_CODES[CompactionType.MAJOR]
 _MINOR = COMPACTION_TYPE_CODES[CompactionType.MINOR]

@@ -1,8 +1,8 @@
-"""The initiator: asks for compactions of tables and partitions that need one.
+"""The initiator: queues compactions of tables and partitions that need one.
 
-Hive's initiator also looks at file sizes; here the transaction tables alone decide, so it asks for a compaction after
-many aborted transactions or an old one (major, to get rid of their files) or after many writes (minor), of which a
-table may name the number itself. Source of the thresholds: Hive 4.0 `Initiator`,
+Hive's initiator also considers file sizes; here only the transaction tables decide. So it queues a compaction after
+many aborted transactions or an old one (major, to remove their files) or after many writes (minor); a table may set the
+number of writes itself. Source of the thresholds: Hive 4.0 `Initiator`,
 `CompactionTxnHandler.findPotentialCompactions`.
 """
 
@@ -41,33 +41,33 @@ DONE = COMPLETED_TXN_COMPONENTS.c
 C = TXN_COMPONENTS.c
 
 _MAX_CANDIDATES = 100_000
-"""Tables and partitions looked at in one step."""
+"""Tables and partitions examined in one step."""
 
 _TABLES_IN_A_STATEMENT = 200
 
 _MAX_INITIATED = 1000
-"""Compactions asked for in one step; the rest waits for the next."""
+"""Compactions queued in one step; the rest is left for the next step."""
 
 
 def initiate_compactions(connection: Connection, context: TxnContext, initiator_id: str) -> list[int]:
-    """Queue compactions for tables and partitions that need one; ids of the new entries, 1,000 at most.
+    """Queues compactions for tables and partitions that need one; returns at most 1,000 ids of new entries.
 
-    Left out is what waits or works already, and what `eligible` leaves out.
+    Excluded are those that are queued or running already, and those that `eligible` excludes.
     """
     hold_mutex(connection, Mutex.INITIATOR)
     candidates = {candidate.place: candidate for candidate in _after_writes(connection, context)}
-    # A major compaction does what a minor one does, too.
+    # A major compaction includes a minor one.
     candidates |= {candidate.place: candidate for candidate in _after_aborts(connection, context)}
     if not candidates:
         return []
     busy, ready = _places(connection, [INITIATED, WORKING]), _places(connection, [READY_FOR_CLEANING])
     waiting = [candidate for candidate in candidates.values() if candidate.place not in busy]
-    # What waits for a cleaner may be asked for again: after all others, since most of it is refused.
+    # Those that wait for a cleaner may be queued again, but after all others, since most of them are refused.
     waiting.sort(key=lambda candidate: candidate.place in ready)
     wanted = eligible(connection, context, waiting)[:_MAX_INITIATED]
     if not wanted:
         return []
-    # Once for all: where much was aborted, it takes long to read what transactions there are.
+    # Read once for all: with many aborted transactions, reading the snapshot takes long.
     highest = compactable_write_ids(connection, context, {(one.place.database, one.place.table) for one in wanted})
     requests = [
         CompactionRequest(
@@ -101,7 +101,7 @@ def _after_aborts(connection: Connection, context: TxnContext) -> list[Candidate
 
 
 def _after_writes(connection: Connection, context: TxnContext) -> list[Candidate]:
-    """Of the next part of what was written to: most of it needs none, and it may be much."""
+    """Candidates among the next part of the completed writes: most need no compaction, and there may be many."""
     walk = context.housekeeper.writes_to_compact
     walk.go_on(connection)
     with walk.working():
@@ -120,7 +120,7 @@ def _written_often(
     )
     own = own_delta_thresholds(connection, {(database, table) for database, table in written})
     rows = list(_written(connection, common, are_of_part))
-    # Those with a lower one of their own are not among these.
+    # Tables with a lower threshold of their own are not among these.
     lower = sorted(table for table, threshold in own.items() if threshold < common)
     for some in batches(lower, _TABLES_IN_A_STATEMENT):
         are_named = or_(*(and_(DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table) for database, table in some))
@@ -135,7 +135,7 @@ def _written_often(
 def _written(
     connection: Connection, more_than: int, are_wanted: ColumnElement[bool]
 ) -> Iterable[tuple[str, str, str | None, int]]:
-    """Database, table, partition of what was written to more often than that, and how often."""
+    """Database, table and partition of those with more writes than that, and their number of writes."""
     writes = func.count(DONE.CTC_WRITEID.distinct())
     query = (
         select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, writes)
@@ -149,11 +149,11 @@ def _written(
 
 def _place(row: Any) -> Place:
     database, table, partition = row
-    # Hive notes what it has replayed in a table without partitions under an empty name of one.
+    # Hive records replayed writes in a table without partitions with an empty partition name.
     return Place(database, table, partition or None)
 
 
 def _places(connection: Connection, states: Sequence[str]) -> set[Place]:
-    """What the queue has in these states."""
+    """The tables and partitions that are in the queue in these states."""
     rows = connection.execute(select(Q.CQ_DATABASE, Q.CQ_TABLE, Q.CQ_PARTITION).where(Q.CQ_STATE.in_(states)))
     return {_place(row) for row in rows}

@@ -1,4 +1,4 @@
-"""Counters about deltas that workers and cleaners report per table or partition (COMPACTION_METRICS_CACHE)."""
+"""Counters of deltas that workers and cleaners report per table or partition (COMPACTION_METRICS_CACHE)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ M = COMPACTION_METRICS_CACHE.c
 
 
 def update_compaction_metrics(connection: Connection, data: CompactionMetricsDataStruct) -> bool:
-    """Set a counter; one below its threshold is removed. False when another report came in between."""
+    """Sets a counter, or removes it if it is below its threshold. False if another report changed it meanwhile."""
     condition = _condition(data.dbname, data.tblname, data.partitionname, data.type)
     known = connection.execute(select(M.CMC_METRIC_VALUE, M.CMC_VERSION).where(condition)).first()
     if data.metricvalue < data.threshold:
@@ -46,7 +46,7 @@ def update_compaction_metrics(connection: Connection, data: CompactionMetricsDat
 
 
 def remove_compaction_metrics(connection: Connection, request: CompactionMetricsDataRequest) -> None:
-    """Forget a counter of a table or partition."""
+    """Removes a counter of a table or partition."""
     condition = _condition(request.dbName, request.tblName, request.partitionName, request.type)
     connection.execute(delete(COMPACTION_METRICS_CACHE).where(condition))
 

@@ -1,6 +1,6 @@
-"""Asking for compactions and giving them to workers.
+"""Queues compactions and assigns them to workers.
 
-The queue is a table that Hive's workers read and write through these calls; compacting itself is a query that a
+The queue is a table that Hive's workers read and write through these calls; the compaction itself is a query that a
 HiveServer2 runs. States: initiated, working, ready for cleaning; finished ones move to the history
 (`compaction_history`). Source: Hive 4.0 `CompactFunction`, `NextCompactionFunction`, `CompactionTxnHandler`.
 """
@@ -57,18 +57,18 @@ Q = COMPACTION_QUEUE.c
 T = TXNS.c
 
 _CANDIDATES = 20
-"""Entries a worker tries before it answers "nothing to do": more than that are never taken by others meanwhile."""
+"""Entries that a worker tries before the reply is "nothing to do": other workers never take more meanwhile."""
 
 DEFAULT_POOL = "default"
 
 
 _OF_CLEANERS = frozenset({"location", "ifpurge"})
-"""Properties of what was dropped, in lower case. Hive's cleaner (4.0) deletes the directory that an entry of the queue
-names so, whatever it is: who asks for a compaction of a table of its own could name any."""
+"""Properties of soft drops, in lower case. Hive's cleaner (4.0) deletes any directory that an entry names in this way:
+a client that may compact its own table could name any."""
 
 
 def code_of_type(compaction_type: int | None) -> str:
-    """The letter of a type. Raises MetaException for one that there is not."""
+    """The letter of a type. Raises MetaException for an unknown one."""
     code = None if compaction_type is None else COMPACTION_TYPE_CODES.get(compaction_type)
     if code is None:
         raise MetaException(f"Unexpected compaction type {compaction_type}")
@@ -78,17 +78,17 @@ def code_of_type(compaction_type: int | None) -> str:
 def compact(
     connection: Connection, context: TxnContext, request: CompactionRequest, highest_write_id: int | None = None
 ) -> CompactionResponse:
-    """Ask for a compaction. Not accepted while one of the same table or partition waits, works, or, ready for cleaning,
-    already covers all there is to compact: up to `highest_write_id`, which is read without it.
+    """Queues a compaction. Refused while one of the same table or partition is queued or running, or is ready for
+    cleaning and covers everything up to `highest_write_id` (read if not given).
 
-    Raises MetaException for an unknown type, for no table, and for properties that tell a cleaner what to delete.
+    Raises MetaException for an unknown type, a missing table, and for properties that tell a cleaner what to delete.
     """
     type_code = code_of_type(request.type)
     for key in request.properties or ():
         if key.strip().lower() in _OF_CLEANERS:
             raise MetaException(f"A compaction cannot have the property {key}, by which cleaners delete directories")
     database, table = plain_database(request.dbname), plain_table(request.tablename)
-    if not table:  # Hive fails inside, before anything is queued (`GetValidWriteIdsForTableFunction`)
+    if not table:  # Hive fails before anything is queued (`GetValidWriteIdsForTableFunction`)
         raise MetaException("A compaction needs the name of a table")
     partition = plain_partition(request.partitionname) if request.partitionname else None
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
@@ -119,9 +119,9 @@ def compact(
 def compact_replicated(
     connection: Connection, context: TxnContext, database: str, table: str, partitions: Sequence[str] | None
 ) -> None:
-    """Ask for major compactions of a replicated table, or of these partitions, to get rid of what the source aborted.
+    """Queues major compactions of a replicated table, or of these partitions, to remove what the source aborted.
 
-    Accepted or not as in `compact`; a few statements, however many there are.
+    Refused as in `compact`. A few statements for any number.
     """
     database, table = plain_database(database), plain_table(table)
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
@@ -137,8 +137,8 @@ def compact_replicated(
 def compact_all(
     connection: Connection, requests: Sequence[CompactionRequest], highest_write_ids: Mapping[TableKey, int]
 ) -> list[int]:
-    """As `compact` for each of these, of places that differ and whose names are as they are stored; ids of those that
-    are accepted. A few statements, however many there are: whoever else asks for a compaction waits meanwhile."""
+    """As `compact` for each of these, which are for different places with names as stored. Returns the ids of accepted
+    ones. A few statements for any number, since other requests for compactions wait meanwhile."""
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
     known = select(Q.CQ_DATABASE, Q.CQ_TABLE, Q.CQ_PARTITION, Q.CQ_STATE, Q.CQ_HIGHEST_WRITE_ID).where(
         Q.CQ_STATE.in_([INITIATED, WORKING, READY_FOR_CLEANING])
@@ -169,11 +169,11 @@ def compact_all(
 
 
 _TABLES_IN_A_STATEMENT = 100
-"""For more, all of the queue is read."""
+"""With more tables, the whole queue is read."""
 
 
 def _covers(highest_write_id: int) -> ColumnElement[bool]:
-    """Entries beside which no other one of the same table or partition is accepted."""
+    """A condition: an entry that prevents another one of the same table or partition."""
     is_cleaned = and_(Q.CQ_STATE == READY_FOR_CLEANING, Q.CQ_HIGHEST_WRITE_ID == highest_write_id)
     return or_(Q.CQ_STATE.in_([INITIATED, WORKING]), is_cleaned)
 
@@ -181,7 +181,7 @@ def _covers(highest_write_id: int) -> ColumnElement[bool]:
 def enqueue(
     connection: Connection, request: CompactionRequest, database: str, table: str, partition: str | None, **values: Any
 ) -> int:
-    """Put an entry into the queue and return its id."""
+    """Inserts an entry into the queue and returns its id."""
     compaction_id = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT)
     row = _queue_row(compaction_id, request, database, table, partition)
     connection.execute(insert(COMPACTION_QUEUE).values(**row, CQ_ENQUEUE_TIME=now_ms(), **values))
@@ -218,7 +218,7 @@ def compactable_write_ids(
 
 
 def submit_for_cleanup(connection: Connection, request: CompactionRequest, highest_write_id: int, txn_id: int) -> bool:
-    """Queue an entry that needs cleaning only (a soft drop, a truncate): done, hence True.
+    """Queues an entry that only needs cleaning (a soft drop, a truncate). Always returns True.
 
     Raises MetaException for an unknown type.
     """

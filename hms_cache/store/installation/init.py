@@ -1,4 +1,4 @@
-"""``hms-cache schema init``: Hive 4.0's schema with the rows that Hive's own scripts and servers put in."""
+"""``hms-cache schema init``: creates Hive 4.0's schema with the rows that Hive's own scripts and servers insert."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from hms_cache.store.schema import (
     VERSION,
 )
 
-#: What the scripts of Hive 4.0.0 and 4.0.1 write, which share one schema.
+#: The version of Hive 4.0.0's and 4.0.1's scripts, which share one schema.
 SCHEMA_VERSION = "4.0.0"
 
 _MODEL = "org.apache.hadoop.hive.metastore.model."
 
-#: The rows of Hive's script, the version last.
+#: The rows of Hive's script. The version comes last.
 FIRST_ROWS: tuple[tuple[Table, list[dict[str, Any]]], ...] = (
     (
         CTLGS,
@@ -70,7 +70,7 @@ FIRST_ROWS: tuple[tuple[Table, list[dict[str, Any]]], ...] = (
     ),
 )
 
-#: Longest wait for another server that is just creating the schema. It takes a second, ten on a slow disk.
+#: Longest wait for another server that is creating the schema. This takes a second, or ten on a slow disk.
 _INIT_LOCK_WAIT_S = 60
 
 _INIT_LOCK_NAME = "hms-cache schema"
@@ -78,14 +78,14 @@ _INIT_LOCK_NUMBER = 0x686D7363
 
 
 def init_schema(database: Database) -> None:
-    """Create the schema of Hive 4.0, its first rows, and the indexes of foreign keys that Hive's script leaves out.
+    """Creates Hive 4.0's schema, its first rows, and the indexes of foreign keys that Hive's script omits.
 
-    What an earlier attempt left unfinished is completed. Servers that start at once are put in line; the later ones
-    find the schema there and return. The version row is written last, so a database with one is complete. SQLite and
-    PostgreSQL do all of it in one transaction.
+    Completes an earlier attempt that was interrupted. Servers that start at the same time do this one after another;
+    the later ones find the schema and return. The version row is inserted last, so a database that has one is complete.
+    On SQLite and PostgreSQL everything is one transaction.
 
-    :raises SchemaError: the database has a metastore schema of another version, or of one that it does not tell.
-    :raises DatabaseUnavailable: the database does not answer, or another server holds the creation for too long.
+    :raises SchemaError: the database has a metastore schema of another or an unknown version. :raises
+      DatabaseUnavailable: the database does not answer, or another server takes too long to create the schema.
     """
     with database.writing() as connection, alone_with_the_schema(database, connection):
         version = read_features(connection).version
@@ -105,7 +105,7 @@ def init_schema(database: Database) -> None:
 
 
 def insert_first_rows(connection: Connection) -> None:
-    """The rows of Hive's script, the version last. A table that has rows already is left alone."""
+    """Inserts the rows of Hive's script, the version last. Tables that have rows are skipped."""
     for table, rows in FIRST_ROWS:
         if table is VERSION or connection.execute(select(func.count()).select_from(table)).scalar_one() == 0:
             connection.execute(insert(table), rows)
@@ -113,7 +113,7 @@ def insert_first_rows(connection: Connection) -> None:
 
 @contextmanager
 def alone_with_the_schema(database: Database, connection: Connection) -> Iterator[None]:
-    """No other server creates the schema meanwhile. SQLite's write transaction sees to that already."""
+    """Prevents other servers from creating the schema meanwhile. On SQLite the write transaction does that."""
     if database.dialect == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _INIT_LOCK_NUMBER})
     if database.dialect != "mysql":
@@ -130,16 +130,16 @@ def alone_with_the_schema(database: Database, connection: Connection) -> Iterato
 
 
 def ensure_default_roles(connection: Connection, now_s: int) -> None:
-    """The roles ``admin`` (with all privileges) and ``public``, as Hive's server makes them when it starts.
+    """Creates the roles ``admin`` (with all privileges) and ``public``, as Hive's server does when it starts.
 
-    Does nothing for a role that exists. In the caller's transaction.
+    Existing roles are not changed. In the caller's transaction.
 
     :param now_s: creation time, epoch seconds.
     """
     names = select(ROLES.c.ROLE_NAME)
     if not {"admin", "public"} <= set(connection.execute(names).scalars()):
         ids = iter(take_ids(connection, "MRole", 2))
-        # The sequence's lock has put servers that start at once in line: the one before may have made them.
+        # The sequence's lock serializes servers that start at the same time: another one may have created them.
         present = set(connection.execute(names).scalars())
         for role in ("admin", "public"):
             if role not in present:
@@ -175,17 +175,16 @@ def ensure_default_database(
     *,
     external_uri: str = "",
 ) -> bool:
-    """The database ``default`` of catalog ``hive`` at the warehouse directory, as Hive's server makes it at its start.
+    """Creates the database ``default`` of catalog ``hive`` at the warehouse directory, as Hive's server does when it
+    starts.
 
-    With a directory of their own for external tables it is there; its managed tables lie in the warehouse all the same.
-    The catalog's own location, ``TBD`` from the script, becomes the warehouse directory too. No event is logged: Hive
-    logs none. In the caller's transaction.
+    If external tables have a directory of their own, the database is there, but its managed tables are in the
+    warehouse. The catalog's own location, ``TBD`` in the script, becomes the warehouse directory as well. No event is
+    logged, as in Hive. In the caller's transaction.
 
-    :param warehouse_uri: the directory, as it is to be stored. It is not created.
-    :param now_s: creation time, epoch seconds.
-    :param features: of a database that is not 4.0's.
-    :param external_uri: the directory of external tables, if they have one.
-    :return: whether the database had to be made.
+    :param warehouse_uri: the directory, as it is to be stored. It is not created. :param now_s: creation time, epoch
+      seconds. :param features: for a database whose schema is not 4.0's. :param external_uri: the directory of external
+      tables, if they have one. :return: whether the database was created.
     """
     connection.execute(
         update(CTLGS).where(CTLGS.c.NAME == "hive", CTLGS.c.LOCATION_URI == "TBD").values(LOCATION_URI=warehouse_uri)
@@ -194,7 +193,7 @@ def ensure_default_database(
     if connection.execute(present).first() is not None:
         return False
     database_id = take_ids(connection, "MDatabase", 1)[0]
-    # The sequence's lock has put servers that start at once in line: the one before may have made it.
+    # The sequence's lock serializes servers that start at the same time: another one may have created it.
     if connection.execute(present).first() is not None:
         return False
     values = {

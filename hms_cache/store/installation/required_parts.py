@@ -1,6 +1,6 @@
-"""What each schema has to have to be served: all that those of Hive 3.1 and later releases have in common.
+"""The parts of the schema that are required: what the schemas of Hive 3.1 and later releases have in common.
 
-Where an upgrade or a restore was cut short, or a schema calls itself newer than it is, something of it is missing.
+Parts are missing if an upgrade or a restore was interrupted, or if a schema has a version that is too high.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from hms_cache.store.engine.features import SchemaFeatures
 
-#: Tables that came after 3.1, and those that its script for PostgreSQL spells otherwise: nothing but the calls that
-#: are about them needs them.
+#: Tables newer than 3.1, and tables that 3.1's script for PostgreSQL spells differently: only calls about them need
+#: them.
 _OPTIONAL_TABLES = frozenset(
     {
         *("AUX_TABLE", "CATALOG_PARAMS", "COMPACTION_METRICS_CACHE", "COMPACTION_QUEUE", "COMPLETED_COMPACTIONS"),
@@ -22,7 +22,7 @@ _OPTIONAL_TABLES = frozenset(
     }
 )
 
-#: Columns of other tables that came after 3.1, or went in 4.1.
+#: Columns of other tables that are newer than 3.1, or were removed in 4.1.
 _OPTIONAL_COLUMNS = frozenset(
     {
         ("CTLGS", "CREATE_TIME"),
@@ -41,18 +41,18 @@ _OPTIONAL_COLUMNS = frozenset(
 )
 
 
-#: Names in a text.
+#: Names listed in a text.
 _MAX_NAMED = 5
 
 
 def some_of(names: Sequence[str]) -> str:
-    """The first of the names, and how many more there are, for a text."""
+    """The first of the names, and the number of others, for a text."""
     more = len(names) - _MAX_NAMED
     return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def lacking_parts(features: SchemaFeatures) -> list[str]:
-    """Tables and columns (``TABLE.COLUMN``) that the database does not have and cannot be served without; sorted."""
+    """Tables and columns (``TABLE.COLUMN``) that the server requires and the database lacks; sorted."""
     tables = features.missing_tables - _OPTIONAL_TABLES
     columns = (
         (table, column)

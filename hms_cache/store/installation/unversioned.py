@@ -1,4 +1,4 @@
-"""Databases without a version: empty ones, creations that were cut short, and metastores that have lost the row."""
+"""Databases without a version: empty ones, interrupted creations, and metastores that have lost the version's row."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from hms_cache.store.schema import METADATA, TBLS, VERSION
 
 
 def require_room(connection: Connection) -> None:
-    """See that a schema can be made in a database that has no version. What an earlier creation has left is completed.
+    """Checks that a schema may be created in a database without a version. An interrupted creation may be completed.
 
-    A metastore whose version is not known is no such place: what its tables lack would be added, and what their rows
-    mean decided, by a guess.
+    A metastore of unknown version is refused: missing parts of tables would be added, and its rows interpreted, by a
+    guess.
 
-    :raises SchemaError: there are tables of a metastore that hold rows, lack columns, or are spelled otherwise; or a
-        view stands in the place of one.
+    :raises SchemaError: tables of a metastore have rows, lack columns, or are spelled differently; or a view has the
+      name of one.
     """
     shapes = inspect_tables(connection)
     spelled_otherwise = sorted(
         name for name in shapes if name not in METADATA.tables and name.upper() in METADATA.tables
     )
-    # Some of those of Hive 3.1 on PostgreSQL are beside the others.
+    # Some tables of Hive 3.1 on PostgreSQL exist beside the others.
     if spelled_otherwise and TBLS.name not in shapes:
         raise SchemaError(
             f"the database has tables of a metastore under other names: {some_of(spelled_otherwise)}",
@@ -41,7 +41,7 @@ def require_room(connection: Connection) -> None:
     unlike = [
         table.name for table in present if not {one.name for one in table.columns} <= shapes[table.name].columns.keys()
     ]
-    # Rows are asked for by table, not by column: what tables of other versions hold counts as well.
+    # By table, not by column: rows of tables of other versions count as well.
     probes = [select(literal(table.name).label("name")).select_from(table).limit(1).subquery() for table in present]
     filled = (
         connection.execute(union_all(*(select(probe.c.name) for probe in probes))).scalars().all() if probes else []

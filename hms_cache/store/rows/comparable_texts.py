@@ -1,8 +1,8 @@
-"""Texts that columns of MySQL have no characters for, and comparisons with them.
+"""Comparisons with texts that columns of MySQL cannot represent.
 
-Hive's own script keeps most names in latin1, and some of our columns have Unicode's basic plane only. MySQL answers a
-comparison of such a column with a text of further characters by an error (`dialects.is_uncomparable`), also where that
-text is one of a list. No such text is in the column: elsewhere the answer is that there is none.
+Hive's script stores most names in latin1, and some columns have only Unicode's basic plane. If MySQL compares such a
+column with a text that contains other characters, it raises an error (`dialects.is_uncomparable`), even if the text is
+one in a list. No row can contain such a text, and other databases simply find none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hms_cache.store.schema.text_planes import plane_of
 
 
 def possible_names(connection: Connection, names: Iterable[str], column: Column[Any] | None = None) -> list[str]:
-    """Those of the names that columns of names have the characters for: this column, or those of names in general."""
+    """The names that `column` can represent; None: that columns of names in general can represent."""
     features = features_of(connection)
     if not (features.single_byte_text if column is None else features.is_single_byte(column)):
         return list(names)
@@ -29,7 +29,7 @@ def possible_names(connection: Connection, names: Iterable[str], column: Column[
 def comparable_rows(
     connection: Connection, statement: Select[Any], parameters: Mapping[str, Any]
 ) -> Sequence[Row[Any]]:
-    """The rows of a statement that compares stored texts with given ones; none where they cannot be compared."""
+    """The rows of a statement that compares stored texts with given ones; empty if they cannot be compared."""
     try:
         return connection.execute(statement, dict(parameters)).all()
     except DataError as error:

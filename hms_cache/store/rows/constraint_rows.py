@@ -1,4 +1,4 @@
-"""Constraints as rows: read in two statements, moved along with the columns they are on."""
+"""Constraints as rows: reads them in two statements, and updates them when columns change."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ PRIMARY_KEY, FOREIGN_KEY, UNIQUE, NOT_NULL, DEFAULT, CHECK = range(6)
 
 @frozen
 class ConstraintKind:
-    """How one kind of constraint is called in its struct and in the store."""
+    """The names of one kind of constraint in structs and in the database."""
 
     number: int
-    """As in `CONSTRAINT_TYPE`."""
+    """The value of `CONSTRAINT_TYPE`."""
     struct: type[Any]
     list_field: str
-    """Where `SQLAllTableConstraints` has them."""
+    """The field of `SQLAllTableConstraints`."""
     name_field: str
     suffix: str
-    """Of names that are made up."""
+    """Suffix of generated names."""
     has_position: bool
     value_field: str = ""
-    """Empty: it has no value."""
+    """Empty if it has no value."""
 
 
 _CHECKS = ConstraintKind(CHECK, SQLCheckConstraint, "checkConstraints", "dc_name", "dc", False, "check_expression")
@@ -80,7 +80,8 @@ _PARENT, _PARENT_DB = TBLS.alias("P"), DBS.alias("PD")
 _CHILD, _CHILD_DB = TBLS.alias("C"), DBS.alias("CD")
 _K = KEY_CONSTRAINTS
 
-# A column is named by the column descriptor and its position there; a partition key by its position and no descriptor.
+# A column is identified by the column descriptor and its position there; a partition key by its position and no
+# descriptor.
 _COLUMNS = (
     _K.c.CONSTRAINT_NAME,
     _K.c.CONSTRAINT_TYPE,
@@ -113,7 +114,7 @@ _OF_TABLE = or_(
     and_(_K.c.PARENT_TBL_ID == TBLS.c.TBL_ID, _K.c.CONSTRAINT_TYPE != FOREIGN_KEY),
     and_(_K.c.CHILD_TBL_ID == TBLS.c.TBL_ID, _K.c.CONSTRAINT_TYPE == FOREIGN_KEY),
 )
-"""Those on the table, and the foreign keys that it holds."""
+"""Constraints on the table, and its foreign keys."""
 
 _CONSTRAINTS_OF_TABLE = (
     select(TBLS.c.TBL_ID, *_COLUMNS)
@@ -133,9 +134,9 @@ _KEYS_OF_TABLE = (
     .where(_K.c.PARENT_TBL_ID == bindparam("table_id"), _K.c.CONSTRAINT_TYPE.in_(bindparam("kinds", expanding=True)))
 )
 
-# There is no index of columns by their position: joined with constraints, all columns of a table are looked at for
-# each row of a key, and all keys of its parent for each row of a foreign key. So they are read apart, once. The texts
-# of the three parts have columns of their own: in Hive's schema on MySQL their collations may differ.
+# No index contains the position of columns. In a join with constraints, all columns of a table would be read for each
+# row of a key, and all keys of its parent for each row of a foreign key. So they are read separately, once. The texts
+# of the three parts are separate columns, since their collations may differ in Hive's schema on MySQL.
 _IS_COLUMN, _IS_PARTITION_KEY, _IS_KEY_OF_PARENT = range(3)
 _ZERO: ColumnElement[int] = literal_column("0")
 _NONE = null()
@@ -181,14 +182,14 @@ _COLUMNS_NAMED = union_all(
 )
 
 _Column = tuple[str | None, str | None]
-"""Name and type; None where the database has lost it."""
+"""Name and type; None if the row is missing."""
 
 _Place = tuple[int | None, int]
-"""CD_ID, None for partition keys, and position."""
+"""CD_ID (None for partition keys) and position."""
 
 
 class _Named:
-    """What some rows of KEY_CONSTRAINTS name by ids: columns, and the keys at the other end of foreign keys."""
+    """The columns, and the keys at the other end of foreign keys, that rows of KEY_CONSTRAINTS refer to by ids."""
 
     def __init__(self, connection: Connection, rows: Sequence[Row[Any]]) -> None:
         self._columns: dict[tuple[int, int], _Column] = {}
@@ -223,11 +224,11 @@ class _Named:
                 self._primary_keys[row.OWNER_ID] = max(name, row.CONSTRAINT_NAME)
 
     def parent_column(self, row: Row[Any]) -> _Column:
-        """What a constraint is on."""
+        """The column of a constraint."""
         return self._column(row.PARENT_TBL_ID, row.PARENT_CD_ID, row.PARENT_INTEGER_IDX)
 
     def child_column(self, row: Row[Any]) -> _Column:
-        """What holds a foreign key."""
+        """The column that has a foreign key."""
         return self._column(row.CHILD_TBL_ID, row.CHILD_CD_ID, row.CHILD_INTEGER_IDX)
 
     def primary_key(self, row: Row[Any]) -> str | None:
@@ -235,11 +236,12 @@ class _Named:
         return self._primary_keys.get(row.PARENT_TBL_ID)
 
     def has_its_key(self, row: Row[Any]) -> bool:
-        """Whether the parent still has a key on the column that a foreign key names.
+        """Whether the parent still has a key on the column to which a foreign key refers.
 
-        Engines leave joins out because of foreign keys, which is right only with a key at the other end. Hive's
-        metastore answers none without a primary key there (`MetaStoreDirectSql.getForeignKeys`, 4.0.1), nor those of
-        unique keys, which it does without direct SQL; the row stays, and comes back with the next key.
+        Engines remove joins because of foreign keys, which is only correct if there is a key at the other end. Hive's
+        metastore omits foreign keys whose parent has no primary key (`MetaStoreDirectSql.getForeignKeys`, 4.0.1); it
+        also omits those that refer to unique keys, which it returns without direct SQL. The row is kept, and the
+        foreign key is returned again when the parent gets a key.
         """
         return (row.PARENT_CD_ID, row.PARENT_INTEGER_IDX) in self._keyed_places.get(row.PARENT_TBL_ID, ())
 
@@ -249,8 +251,8 @@ class _Named:
 
 
 def read_constraints(connection: Connection, table: TableName) -> SQLAllTableConstraints | None:
-    """All constraints of a table in two statements, or one if it has none: those on it, and the foreign keys that it
-    holds. None: there is no such table."""
+    """All constraints of a table, including its foreign keys, in two statements, or one if it has none. None if the
+    table does not exist."""
     rows = connection.execute(_CONSTRAINTS_OF_TABLE, table._asdict()).all()
     if not rows:
         return None
@@ -282,10 +284,10 @@ def read_constraints(connection: Connection, table: TableName) -> SQLAllTableCon
 def move_constraints_to_columns(
     connection: Connection, table_id: int, old_cd_id: int, new_cd_id: int, positions: dict[int, int]
 ) -> None:
-    """Points the constraints of a table at its new column descriptor; `positions` maps old places to new ones.
+    """Moves a table's constraints to its new column descriptor. `positions` maps old positions to new ones.
 
-    A constraint on a column that is gone goes too, whole: what is left of a key is no key. Hive 4.0.1 keeps the rest of
-    a key of several columns as one.
+    A constraint on a removed column is deleted as a whole, since the rest of a key is not a key. Hive 4.0.1 keeps the
+    rest of a key of several columns.
     """
     for cd, index, owner in (
         (_K.c.PARENT_CD_ID, _K.c.PARENT_INTEGER_IDX, _K.c.PARENT_TBL_ID),
@@ -297,7 +299,7 @@ def move_constraints_to_columns(
         ).all()
         gone = {(row.PARENT_TBL_ID, row.CONSTRAINT_NAME) for row in rows if row.PLACE not in positions}
         for some in batches(sorted(gone), _NAMES_IN_A_STATEMENT):
-            # The ids by themselves, too: not every database looks for pairs by its index.
+            # The ids alone as well: not every database uses its index for pairs.
             is_parent = _K.c.PARENT_TBL_ID.in_(sorted({parent_id for parent_id, _ in some}))
             are_gone = tuple_(_K.c.PARENT_TBL_ID, _K.c.CONSTRAINT_NAME).in_(some)
             connection.execute(delete(_K).where(is_parent, are_gone))
@@ -307,14 +309,14 @@ def move_constraints_to_columns(
             values = {cd: new_cd_id, index: case({place: moved[place] for place in batch}, value=index, else_=index)}
             connection.execute(update(_K).where(are_on_old, index.in_(batch)).values(values))
         if len(moved) < len(places):
-            # The rest: what has moved is at the new descriptor by now.
+            # The remaining rows: those with changed positions have been updated already.
             connection.execute(update(_K).where(are_on_old).values({cd: new_cd_id}))
 
 
 _NAMES_IN_A_STATEMENT = 5_000
 
 _PLACES_IN_A_STATEMENT = 500
-"""Each is named three times in it."""
+"""Each is used three times in it."""
 
 
 def _flags(row: Row[Any]) -> dict[str, Any]:
@@ -346,7 +348,7 @@ def read_foreign_keys(
     parent: tuple[str | None, str | None],
     child: tuple[str | None, str | None],
 ) -> list[SQLForeignKey]:
-    """Foreign keys between (database, table) pairs, None stands for any; by child, constraint name, position."""
+    """Foreign keys between (database, table) pairs, where None matches any; by child, constraint name, position."""
     statement = _FOREIGN_KEYS.where(_PARENT_DB.c.CTLG_NAME == catalog)
     columns = (_PARENT_DB.c.NAME, _PARENT.c.TBL_NAME, _CHILD_DB.c.NAME, _CHILD.c.TBL_NAME)
     for column, name in zip(columns, (*parent, *child), strict=True):
@@ -361,7 +363,7 @@ def read_foreign_keys(
 
 
 def keys_of(connection: Connection, table_id: int, kinds: Sequence[int]) -> list[frozenset[tuple[str, str]]]:
-    """The keys of these kinds that a table has: (column, type) of each one's columns."""
+    """The keys of these kinds that a table has: the (column, type) pairs of each."""
     rows = connection.execute(_KEYS_OF_TABLE, {"table_id": table_id, "kinds": list(kinds)}).all()
     named = _Named(connection, rows)
     keys: dict[str, set[Any]] = {}

@@ -24,9 +24,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 
 LOCATION_LEFT_ALONE = "hms_cache.location.left_alone"
 MANAGED_LOCATION_LEFT_ALONE = "hms_cache.managed_location.left_alone"
-"""Database parameters: this server registered the location outside of what is allowed and did not make its directory,
-so that the database does not make it allowed. Clients neither see nor set them. The value is the location, for people
-who look into the table; what counts is that the parameter is there."""
+"""Database parameters: this server stored the location although it is not allowed, and did not create its directory, so
+the database does not make the location allowed. Clients neither see nor set them. The value is the location, for people
+who read the table; only the presence of the parameter counts."""
 
 _MARKS = frozenset({LOCATION_LEFT_ALONE, MANAGED_LOCATION_LEFT_ALONE})
 
@@ -38,12 +38,12 @@ class DatabaseRow:
     database: Database
     database_id: int
     marks: dict[str, str]
-    """Its parameters that clients do not see."""
+    """Parameters that clients do not see."""
 
 
 def without_marks(parameters: dict[str, str] | None) -> dict[str, str]:
-    """A client's database parameters, sorted, without those that are this server's own."""
-    # Databases compare keys without trailing spaces, some without case.
+    """A client's database parameters, sorted, without those reserved by this server."""
+    # Databases ignore trailing blanks of keys when comparing, some also case.
     return {key: value for key, value in sorted((parameters or {}).items()) if key.strip().lower() not in _MARKS}
 
 
@@ -55,7 +55,7 @@ def _database_statement(missing_columns: frozenset[tuple[str, str]]) -> Select[A
 
 
 def _database_columns(missing_columns: frozenset[tuple[str, str]]) -> Select[Any]:
-    """For a schema that lacks these columns (3.1 has no types, connectors and creation times)."""
+    """For a schema without these columns (3.1 has no types, connectors and creation times)."""
     features = SchemaFeatures(None, missing_columns=missing_columns)
     return select(
         *(features.column(column) for column in DBS.c), DATABASE_PARAMS.c.PARAM_KEY, DATABASE_PARAMS.c.PARAM_VALUE
@@ -67,16 +67,16 @@ _LOCK = _DATABASE_ID.with_for_update()
 
 
 def read_database(connection: Connection, catalog: str, database: str) -> DatabaseRow | None:
-    """The database with this (normalized) name, in one statement."""
+    """The database with this (normalized) name, in one statement; None if it does not exist."""
     statement = _database_statement(features_of(connection).missing_columns)
     rows = comparable_rows(connection, statement, {"catalog": catalog, "database": database})
     return _database_row(rows) if rows else None
 
 
 def lock_database(connection: Connection, catalog: str, database: str) -> DatabaseRow | None:
-    """Locks the database's row until the transaction ends, then reads the database; None when there is none.
+    """Locks the database's row until the transaction ends, then reads the database; None if it does not exist.
 
-    Two that change it would else write over each other, and one that drops it be followed by a change in the log.
+    Otherwise two concurrent changes could overwrite each other, or a drop be followed by a change in the log.
     """
     names = {"catalog": catalog, "database": database}
     # SQLite has one writer at a time.
@@ -86,7 +86,7 @@ def lock_database(connection: Connection, catalog: str, database: str) -> Databa
 
 
 def lock_databases(connection: Connection, catalog: str, databases: Collection[str]) -> dict[str, DatabaseRow]:
-    """As `lock_database` for several, in order of their ids; those that exist, by name in no order."""
+    """As `lock_database` for several, locked in order of their ids. Returns those that exist, by name, unordered."""
     conditions = (DBS.c.CTLG_NAME == catalog, DBS.c.NAME.in_(sorted(databases)))
     if connection.dialect.name != "sqlite":
         connection.execute(select(DBS.c.DB_ID).where(*conditions).order_by(DBS.c.DB_ID).with_for_update()).all()
@@ -94,7 +94,7 @@ def lock_databases(connection: Connection, catalog: str, databases: Collection[s
 
 
 def read_databases(connection: Connection, catalog: str, *conditions: ColumnElement[bool]) -> dict[str, DatabaseRow]:
-    """The databases of a (normalized) catalog that meet the conditions, by name in no order, in one statement."""
+    """The databases of a (normalized) catalog that match the conditions, by name, unordered, in one statement."""
     statement = _database_columns(features_of(connection).missing_columns)
     rows_of: dict[str, list[Row[Any]]] = {}
     for row in connection.execute(statement.where(DBS.c.CTLG_NAME == catalog, *conditions)):
@@ -103,7 +103,7 @@ def read_databases(connection: Connection, catalog: str, *conditions: ColumnElem
 
 
 def read_database_id(connection: Connection, catalog: str, database: str) -> int | None:
-    """DB_ID of the database, None when there is none."""
+    """DB_ID of the database; None if it does not exist."""
     rows = comparable_rows(connection, _DATABASE_ID, {"catalog": catalog, "database": database})
     return rows[0][0] if rows else None
 
@@ -117,7 +117,7 @@ def require_database(connection: Connection, database: DatabaseName) -> Database
 
 
 def read_catalog(connection: Connection, catalog: str) -> Catalog | None:
-    """The catalog with this (normalized) name. Its parameters are None in databases that have none (before 4.2)."""
+    """The catalog with this (normalized) name. Its parameters are None if the schema has none (before 4.2)."""
     features = features_of(connection)
     columns = [features.column(column) for column in CTLGS.c]
     row = connection.execute(select(*columns).where(CTLGS.c.NAME == catalog)).first()
@@ -133,7 +133,7 @@ def read_catalog(connection: Connection, catalog: str) -> Catalog | None:
 
 
 def lock_catalog(connection: Connection, catalog: str) -> Catalog | None:
-    """As `lock_database` for a catalog. No database is added to it meanwhile, either."""
+    """As `lock_database` for a catalog. Also prevents additions of databases to it."""
     locked = select(CTLGS.c.NAME).where(CTLGS.c.NAME == catalog).with_for_update()
     if connection.dialect.name != "sqlite" and connection.execute(locked).first() is None:
         return None

@@ -1,12 +1,11 @@
-"""What a storage descriptor and its serde say of themselves, as one text per row.
+"""Joins the columns of a storage descriptor and its serde into one text per row.
 
-Thousands of partitions have the same descriptor but for the location. To let the server group them by thirteen columns
-takes more of its time than to read the partitions; to read the thirteen columns of each takes more of ours. One text of
-each is cheap on both sides: rows are grouped by it, and only distinct texts are taken apart.
+Thousands of partitions have descriptors that differ only in the location. Grouping them by thirteen columns takes the
+server longer than reading the partitions, and reading thirteen columns per row takes this program longer. One text per
+row is cheap for both: rows are grouped by it, and only distinct texts are parsed.
 
-The text is exact: it begins with a number of which each bit is a flag, or tells that a value is NULL; the values that
-are not follow in their order. A value that holds the separator shows in their count, and the caller then reads the
-columns themselves.
+The text is exact. It begins with a number whose bits are flags or mark values that are NULL; the other values follow in
+order. If a value contains the separator, their number does not match, and the caller reads the columns themselves.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _VALUES: Final = (*_NUMBERS, *_TEXTS)
 
 
 class _SeparatedValues(FunctionElement[str]):
-    """A number, and the values that are not NULL, with `_SEPARATOR` between all of them."""
+    """A number and the values that are not NULL, joined by `_SEPARATOR`."""
 
     name = "separated_values"
     type = Text()
@@ -56,7 +55,7 @@ def _separated_values(element: _SeparatedValues, compiler: Any, **keywords: Any)
 
 @compiles(_SeparatedValues, "sqlite")
 def _separated_values_of_sqlite(element: _SeparatedValues, compiler: Any, **keywords: Any) -> str:
-    """SQLite has `concat_ws` from 3.44 on only."""
+    """SQLite has `concat_ws` only since 3.44."""
     first, *values = [compiler.process(one, **keywords) for one in element.clauses]
     return " || ".join([f"({first})", *(f"coalesce('{_SEPARATOR}' || {value}, '')" for value in values)])
 
@@ -76,11 +75,11 @@ def _bits() -> ColumnElement[int]:
 DESCRIPTOR_TEXT: Final[ColumnElement[str]] = case(
     (SDS.c.SD_ID.is_not(None), _SeparatedValues(_bits(), *_VALUES)), else_=None
 )
-"""To be selected where SDS and SERDES are joined (outer joins); NULL where there is no row of SDS."""
+"""To be selected from a join (outer joins) with SDS and SERDES; NULL without a row of SDS."""
 
 
 def values_of_text(text: str) -> tuple[Any, ...] | None:
-    """The values of `DESCRIPTOR_COLUMNS` in that order; None where a value holds the separator."""
+    """The values of `DESCRIPTOR_COLUMNS` in order; None if a value contains the separator."""
     first, *parts = text.split(_SEPARATOR)
     bits = int(first)
     compressed, sub_directories, no_serde, *absent = (bits >> bit & 1 for bit in range(len(_FLAGS) + len(_VALUES)))

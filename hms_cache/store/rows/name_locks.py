@@ -1,5 +1,5 @@
-"""The lock of what Hive's schema has no unique key for (SerDes, scheduled queries, global privileges): of two that add
-the same one at the same time, the second finds it."""
+"""A lock for names that are not unique in Hive's schema (SerDes, scheduled queries, global privileges): of two calls
+that add the same name at the same time, the second one sees the first one's row."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from sqlalchemy import Connection, select
 from hms_cache.store.schema import VERSION
 
 _LOCK = select(VERSION.c.VER_ID).with_for_update()
-"""A row that every schema has, and that nobody changes but an upgrade."""
+"""A row that every schema has and that only an upgrade changes."""
 
 
 def hold_names(connection: Connection) -> None:
-    """Waits for others that add such a name, and lets others wait until the transaction ends."""
+    """Waits for other calls that add such a name, and blocks them until the transaction ends."""
     # SQLite has one writer at a time.
     if connection.dialect.name != "sqlite":
         connection.execute(_LOCK).all()

@@ -1,4 +1,4 @@
-"""Parameters with a meaning: basic statistics, their accuracy, DDL time, environment contexts.
+"""Parameters with a special meaning: basic statistics, their accuracy, DDL time, environment contexts.
 
 Facts: `StatsSetupConst`, `MetaStoreServerUtils.updateTableStatsSlow`, `populateQuickStats`, `requireCalStats` (4.0).
 """
@@ -32,9 +32,9 @@ _NEW_TABLE = "setStatsStateForCreateTable"
 
 @frozen
 class NewTableStatistics:
-    """What a client wants noted of a table that it creates: that these columns (empty: all) have exact statistics.
+    """A client's request to mark the statistics of these columns (empty: all) of a new table as exact.
 
-    `is_iceberg`: files that are there are no part of it.
+    `is_iceberg`: existing files are not part of the table.
     """
 
     columns: tuple[str, ...]
@@ -42,7 +42,7 @@ class NewTableStatistics:
 
 
 def take_request_for_new_table(table: Table) -> NewTableStatistics | None:
-    """Takes that request out of the table's dictionary; None when there is none, or one that says no or is broken."""
+    """Removes the request from the table's dictionary; None if there is none, or if it is negative or invalid."""
     values = table.dictionary.values if table.dictionary is not None else None
     found = (values or {}).pop(_NEW_TABLE, None)
     if not found:
@@ -59,44 +59,44 @@ def take_request_for_new_table(table: Table) -> NewTableStatistics | None:
 
 
 def claim_nothing_there(parameters: MutableMapping[str, str], columns: Iterable[str]) -> None:
-    """The statistics of a table without rows: all zero, exact, those of the columns too."""
+    """Sets the statistics of a table without rows: all zero and exact, including those of the columns."""
     parameters.update(dict.fromkeys(SUPPORTED_STATISTICS, "0"))
     set_basic_statistics_accurate(parameters, True)
     add_columns_to_accuracy(parameters, columns)
 
 
 def set_ddl_time(parameters: MutableMapping[str, str], now_s: int) -> None:
-    """Sets the DDL time unless there is one."""
+    """Sets the DDL time unless it is set."""
     if not parameters.get(DDL_TIME):
         parameters[DDL_TIME] = str(now_s)
 
 
 def has_fast_statistics(parameters: Mapping[str, str]) -> bool:
-    """Whether all that a look at the directory would tell is there."""
+    """Whether all statistics that are read from the directory are set."""
     return all(key in parameters for key in FAST_STATISTICS)
 
 
 def put_directory_statistics(parameters: MutableMapping[str, str], found: DirectoryStatistics) -> None:
-    """Writes what a look at the directory tells."""
+    """Sets the statistics that were read from the directory."""
     parameters[NUM_FILES] = str(found.file_count)
     parameters[TOTAL_SIZE] = str(found.total_size_bytes)
     parameters[NUM_ERASURE_CODED_FILES] = "0"
 
 
 def forget_directory_statistics(parameters: MutableMapping[str, str]) -> None:
-    """Removes what a look at another directory has told."""
+    """Removes the statistics that were read from another directory."""
     for key in FAST_STATISTICS:
         parameters.pop(key, None)
 
 
 def take_do_not_update(parameters: MutableMapping[str, str]) -> bool:
-    """Removes the transient parameter DO_NOT_UPDATE_STATS; whether it said true."""
+    """Removes the transient parameter DO_NOT_UPDATE_STATS; returns whether it was true."""
     return parameters.pop(DO_NOT_UPDATE_STATS, "").lower() == "true"
 
 
 def accuracy(parameters: Mapping[str, str]) -> dict[str, object]:
-    """COLUMN_STATS_ACCURATE as a map; what is no JSON object counts as: nothing is accurate, `TRUE` (of old writers)
-    as: the basic statistics are."""
+    """Parses COLUMN_STATS_ACCURATE. Anything but a JSON object means that nothing is accurate, except `TRUE` (of old
+    clients), which means that the basic statistics are."""
     text = parameters.get(COLUMN_STATS_ACCURATE)
     if not text:
         return {}
@@ -115,7 +115,7 @@ def are_basic_statistics_accurate(parameters: Mapping[str, str]) -> bool:
 
 
 def set_basic_statistics_accurate(parameters: MutableMapping[str, str], accurate: bool) -> None:
-    """Claims it, or takes back every claim of accuracy."""
+    """Claims that the basic statistics are accurate, or removes all claims of accuracy."""
     if not accurate:
         parameters.pop(COLUMN_STATS_ACCURATE, None)
         return
@@ -123,7 +123,7 @@ def set_basic_statistics_accurate(parameters: MutableMapping[str, str], accurate
 
 
 def clear_column_statistics_accurate(parameters: MutableMapping[str, str]) -> None:
-    """Takes back the claims about columns."""
+    """Removes the claims about columns."""
     if COLUMN_STATS_ACCURATE in parameters:
         state = accuracy(parameters)
         state.pop(_COLUMNS, None)
@@ -131,7 +131,7 @@ def clear_column_statistics_accurate(parameters: MutableMapping[str, str]) -> No
 
 
 def add_columns_to_accuracy(parameters: MutableMapping[str, str], columns: Iterable[str]) -> None:
-    """Claims that the statistics of these columns are up to date, too."""
+    """Adds the claim that the statistics of these columns are accurate."""
     state = accuracy(parameters)
     claims = state.get(_COLUMNS)
     known = dict(claims) if isinstance(claims, dict) else {}
@@ -140,7 +140,7 @@ def add_columns_to_accuracy(parameters: MutableMapping[str, str], columns: Itera
 
 
 def accurate_columns(parameters: Mapping[str, str]) -> frozenset[str]:
-    """The columns whose statistics are claimed to be up to date."""
+    """The columns whose statistics are claimed to be accurate."""
     claims = accuracy(parameters).get(_COLUMNS)
     return frozenset(claims) if isinstance(claims, dict) else frozenset()
 
@@ -148,10 +148,11 @@ def accurate_columns(parameters: Mapping[str, str]) -> frozenset[str]:
 def with_accurate_columns(
     statistics: ColumnStatistics | None, parameters: Mapping[str, str] | None
 ) -> ColumnStatistics | None:
-    """Of these statistics, those that the parameters of their table or partition claim to be up to date; None: of none.
+    """The statistics of those columns that the parameters claim to be accurate; None if there are none.
 
-    Whoever reads statistics together with a table or partition gets no outdated ones (`HMSHandler.getTableInternal` and
-    `get_partitions_by_names`, Hive 4.0.1: `StatsSetupConst.getColumnsHavingStats`). The given struct stays as it is.
+    A client that reads statistics together with a table or partition gets no outdated ones
+    (`HMSHandler.getTableInternal` and `get_partitions_by_names`, Hive 4.0.1: `StatsSetupConst.getColumnsHavingStats`).
+    The given struct is not changed.
     """
     if statistics is None or not parameters:
         return None
@@ -165,7 +166,7 @@ def with_accurate_columns(
 
 
 def remove_columns_from_accuracy(parameters: MutableMapping[str, str] | None, columns: Iterable[str]) -> None:
-    """Takes back the claims about these columns."""
+    """Removes the claims about these columns."""
     if parameters is None or COLUMN_STATS_ACCURATE not in parameters:
         return
     state = accuracy(parameters)
@@ -179,10 +180,10 @@ def remove_columns_from_accuracy(parameters: MutableMapping[str, str] | None, co
 
 
 def without_claims_about_columns(parameters: dict[str, str], columns: Collection[str] = ()) -> dict[str, str]:
-    """The parameters without claims about these columns, in lower case, or about any if none is named.
+    """The parameters without claims about these columns (in lower case), or about any if none is named.
 
-    For whatever deletes statistics: a claim without statistics says that there are no rows, and what is merged into
-    nothing is stored as the whole. The same object if there is no such claim.
+    To be used whenever statistics are deleted: a claim without statistics says that there are no rows, and a merge
+    would then store its part as the whole. Returns the same object if there is no such claim.
     """
     taken_back = [name for name in accurate_columns(parameters) if not columns or name.lower() in columns]
     if not taken_back:
@@ -193,26 +194,26 @@ def without_claims_about_columns(parameters: dict[str, str], columns: Collection
 
 
 def _write(parameters: MutableMapping[str, str], state: Mapping[str, object]) -> None:
-    # Jackson writes the keys in alphabetical order, without blanks, and letters as they are; an empty state is written
-    # as such.
+    # Jackson writes keys in alphabetical order, without blanks, and characters unescaped; an empty object is written as
+    # well.
     parameters[COLUMN_STATS_ACCURATE] = json.dumps(state, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 COUNTED_FILES = "hms_cache.statistics.files"
-"""The parameter in which the statistics job of this project notes the files whose rows it has counted, and how many
-those are (`jobs.statistics.data_files.Mark`)."""
+"""The parameter in which this project's statistics job records the files whose rows it has counted, and their number
+(`jobs.statistics.data_files.Mark`)."""
 
 
 def doubt_rows_counted_twice(
     before: Mapping[str, str], after: MutableMapping[str, str], *, are_files_listed: bool
 ) -> None:
-    """Claims nothing of a number of rows that an engine has added to the statistics job's, where the job may have
-    counted the engine's files already: it came between these and the engine's word of them.
+    """Removes the claim of accuracy if an engine has added to the statistics job's number of rows, but the job may have
+    counted the engine's files already because it ran between the engine's writing of files and its update.
 
-    `are_files_listed`: the figures of the files are of a listing after that, not added to those of before. If they are
-    those that the job has noted, it had counted the files; any others it had not. An INSERT of Hive lists them
-    (`BasicStatsTask`, 4.0.1); one of Trino into a table adds, and leaves the claim that it finds
-    (`ThriftHiveMetastore.updateTableStatistics`, 476). The job's note goes, so that it counts again.
+    `are_files_listed`: the figures of the files come from a listing made after that, and were not added to earlier
+    figures. If they are equal to those that the job recorded, the job had counted the files, otherwise not. An INSERT
+    of Hive lists them (`BasicStatsTask`, 4.0.1); one of Trino into a table adds, and keeps the claim that it finds
+    (`ThriftHiveMetastore.updateTableStatistics`, 476). The job's record is removed, so that it counts again.
     """
     noted = after.get(COUNTED_FILES)
     if noted is None or noted != before.get(COUNTED_FILES):
@@ -227,7 +228,7 @@ def doubt_rows_counted_twice(
 def update_directory_statistics(
     parameters: MutableMapping[str, str], directory_statistics: DirectoryStatistics | None, context: EnvironmentOptions
 ) -> None:
-    """Writes the statistics of an existing directory (None: not asked for, or not to be listed) and their worth."""
+    """Sets the statistics of an existing directory (None: not read) and whether they are accurate."""
     if directory_statistics is not None:
         put_directory_statistics(parameters, directory_statistics)
     is_task = context.statistics_from == "TASK"

@@ -1,4 +1,4 @@
-"""Rows of partitions taken out of all tables that hold them: for drops of partitions, tables and databases."""
+"""Deletes rows of partitions from all tables, for drops of partitions, tables and databases."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from hms_cache.store.schema import (
 )
 
 PARTITIONS_AT_ONCE = 5_000
-"""Partitions deleted per round: bounds memory and statement length; a table of any size is one transaction all the
-same."""
+"""Partitions deleted per round: limits memory and statement length. All rounds are one transaction."""
 
 _CHILDREN_OF_PARTITION = (PARTITION_PARAMS.c.PART_ID, PARTITION_KEY_VALS.c.PART_ID)
 _RARE_CHILDREN = (PART_COL_STATS.c.PART_ID, PART_PRIVS.c.PART_ID, PART_COL_PRIVS.c.PART_ID)
@@ -30,10 +29,10 @@ _HAS_RARE_CHILDREN = select(*(exists().where(in_ids(child)) for child in _RARE_C
 def delete_partitions(
     connection: Connection, partitions: Iterable[tuple[int, int | None]], *, table_cd_id: int | None = None
 ) -> None:
-    """Deletes the rows of these (PART_ID, SD_ID) with all that belongs to them: a fixed number of statements per
+    """Deletes the rows of these (PART_ID, SD_ID) and all rows that refer to them, in a fixed number of statements per
     some thousands.
 
-    `table_cd_id`: the column descriptor of their table, if that stays.
+    `table_cd_id`: the column descriptor of their table, if it is kept.
     """
     pairs = list(partitions)
     for some in batches(pairs, PARTITIONS_AT_ONCE):

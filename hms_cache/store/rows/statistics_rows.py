@@ -1,9 +1,9 @@
 """Column statistics as rows of TAB_COL_STATS and PART_COL_STATS.
 
-Hive's tables do not say which member of the union a writer set: Hive answers the one it takes for the column's type. A
-client that wrote timestamps as `longStats` (all do that know the protocol of before Hive 4) cannot read them back as
-`timestampStats`, so where the two differ the member's field id is kept in NUM_TRUES, which means something for booleans
-only and which nobody reads for other types.
+Hive's tables do not store which member of the union a client set: Hive returns the one that belongs to the column's
+type. A client that writes timestamps as `longStats` (as all do that know the protocol before Hive 4) could not read
+them back as `timestampStats`. So if the two differ, the member's field id is stored in NUM_TRUES, which is used for
+booleans only and ignored for other types.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ LAST_ANALYZED = _NAMES.index("LAST_ANALYZED")
 ROW_WIDTH = len(_NAMES)
 
 _NO_BIT_VECTOR = b"HL"
-"""What Java writes where a database would turn an empty value into a null."""
+"""Java writes this where a database would convert an empty value to NULL."""
 
 
 def statistics_columns(table: Table, features: SchemaFeatures, *, bit_vectors: bool, histograms: bool) -> list[Any]:
-    """The columns that `statistics_of_row` reads; the two large ones are nulls where they are not asked for."""
+    """The columns that `statistics_of_row` reads. The two large ones are null unless requested."""
     left_out = {name for name, asked in (("BIT_VECTOR", bit_vectors), ("HISTOGRAM", histograms)) if not asked}
     return [
         features.column(table.c[name]) if name not in left_out else _null_of(table, name, features) for name in _NAMES
@@ -58,7 +58,7 @@ def _null_of(table: Table, name: str, features: SchemaFeatures) -> Any:
 
 
 def statistics_of_row(row: Sequence[Any]) -> ColumnStatisticsObj | None:
-    """The statistics in a row's first `ROW_WIDTH` values; None if nothing says what they are statistics of."""
+    """The statistics in a row's first `ROW_WIDTH` values; None if their kind is unknown."""
     column, column_type, *values = row[:ROW_WIDTH]
     long_low, long_high, double_low, double_high, decimal_low, decimal_high = values[:6]
     nulls, distinct, average_length, maximum_length, trues, falses, _, bit_vector, histogram = values[6:]
@@ -91,7 +91,7 @@ def _kind(column_type: str, marker: int | None, values: Sequence[Any]) -> Statis
         return StatisticsKind(marker)
     if natural is not None:
         return natural
-    # A type that Hive knows no statistics of, written by a server that left no mark.
+    # A type for which Hive has no statistics, written by a server that does not store the kind.
     for kind, position in ((StatisticsKind.LONG, 0), (StatisticsKind.DOUBLE, 2), (StatisticsKind.DECIMAL, 4)):
         if values[position] is not None or values[position + 1] is not None:
             return kind

@@ -1,9 +1,9 @@
-"""Whether statistics of transactional tables fit a reader's or a writer's snapshot.
+"""Decides whether statistics of transactional tables are valid for a reader's or a writer's snapshot.
 
-Facts: `ObjectStore.isCurrentStatsValidForTheQuery`, `verifyStatsChangeCtx` (Hive 4.0.1). Hive believes the list alone.
-Lists of its own writers sometimes leave out a write id that was aborted moments before; statistics of that id would
-then be valid again and counted on. Here the transaction tables have the last word: what an aborted transaction left is
-valid for nobody.
+Facts: `ObjectStore.isCurrentStatsValidForTheQuery`, `verifyStatsChangeCtx` (Hive 4.0.1). Hive relies on the list only.
+Lists of its own writers sometimes omit a write id that was aborted moments before; statistics of that id would then
+become valid again. Here the transaction tables decide in addition: statistics of an aborted transaction are valid for
+no one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList, parsed_write_ids
 
 
 def parse_write_ids(text: str) -> ValidWriteIdList:
-    """The list a client sent; asked again for each of a request's partitions. Raises MetaException for a text that is
-    none."""
+    """Parses a list that a client sent (cached, since it is used for each partition of a request). Raises
+    MetaException."""
     try:
         return parsed_write_ids(text)
     except IdListFormatError as error:
@@ -40,11 +40,12 @@ def are_statistics_valid(
     is_complete_writer: bool = False,
     aborted: Collection[int] = (),
 ) -> bool:
-    """Whether statistics stored under a write id may be used by (or, for a writer of whole new statistics, replaced by)
-    someone with this snapshot.
+    """Whether statistics stored under a write id may be used by a client with this snapshot or, for a writer of
+    complete new statistics, be replaced.
 
-    Those of no write id always may; else the id must be valid in the snapshot, for a writer also aborted there.
-    `aborted`: write ids that the transaction tables call so (`aborted_write_ids`); their statistics never may.
+    Statistics without a write id are always valid; otherwise the id must be valid in the snapshot, or for a writer
+    aborted in it. `aborted`: write ids that are aborted according to the transaction tables (`aborted_write_ids`);
+    their statistics are never valid.
     """
     if statistics_write_id is None or statistics_write_id < 1:
         return True
@@ -64,9 +65,10 @@ _IDS_IN_A_STATEMENT = 500
 def aborted_write_ids(
     connection: Connection, table: Sequence[str | None], write_ids: Iterable[int | None]
 ) -> frozenset[int]:
-    """Which of these write ids of a table (catalog, database, name; as stored) are aborted by the transaction tables.
+    """Those of a table's write ids (catalog, database, name as stored) that are aborted according to the transaction
+    tables.
 
-    One statement per 500 different ids; none when there is no id.
+    One statement per 500 different ids; none if there is no id.
     """
     catalog, database, name = table
     wanted = sorted({write_id for write_id in write_ids if write_id is not None and write_id > 0})
@@ -90,7 +92,8 @@ def check_statistics_change(
     *,
     is_column_change: bool,
 ) -> None:
-    """Raises MetaException when a transactional table's statistics would change their state outside of a transaction.
+    """Raises MetaException if a change would alter the claims about a transactional table's statistics outside a
+    transaction.
 
     `table_name` is `database.table`.
     """

@@ -1,4 +1,4 @@
-"""Statements that read storage descriptors, built once per scope; the server groups equal rows."""
+"""Statements that read storage descriptors, compiled once per scope. The server groups equal rows."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.values import frozen
 
-# Kinds of details, and of the lists of skewed values.
+# Kinds of details, including lists of skewed values.
 SERDE_PARAMETER, PARAMETER, BUCKET_COLUMN, SORT_COLUMN, SKEWED_COLUMN, COLUMN = range(6)
 SKEWED_VALUE, SKEWED_LOCATION = range(2)
 
 DETAIL_COLUMNS = ("KIND", "POSITION", "TEXT_1", "TEXT_2", "TEXT_3", "NUMBER")
-"""Of each detail; lists of ids follow."""
+"""Columns of each detail; lists of ids follow."""
 
 
-# The sixth says that there is no serde at all: an empty one has nulls only, too.
+# The sixth tells that there is no serde: an empty serde also has only nulls.
 DESCRIPTOR_COLUMNS: tuple[ColumnElement[Any], ...] = (
     *schema.SDS.c["CD_ID", "INPUT_FORMAT", "OUTPUT_FORMAT"],
     *schema.SDS.c["IS_COMPRESSED", "IS_STOREDASSUBDIRECTORIES", "NUM_BUCKETS"],
@@ -51,9 +51,10 @@ DESCRIPTOR_COLUMNS: tuple[ColumnElement[Any], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class DescriptorScope:
-    """Which storage descriptors a statement is about: those that `source` names in `descriptor_id` where `condition`.
+    """The storage descriptors that a statement reads: those that `source` names in `descriptor_id` where `condition`
+    holds.
 
-    Build a scope once and keep it: the statements over it are built once per scope, values go in as parameters.
+    Create a scope once and keep it: statements are compiled once per scope, with values as parameters.
     """
 
     source: FromClause
@@ -63,7 +64,7 @@ class DescriptorScope:
 
 @frozen
 class _Branch:
-    """A SELECT of `columns` and an id, to be grouped by `keys`; `texts` are those of the keys that are texts."""
+    """A SELECT of `columns` and an id, to be grouped by `keys`; `texts` are the keys that are texts."""
 
     columns: Sequence[ColumnElement[Any]]
     keys: Sequence[ColumnElement[Any]]
@@ -77,7 +78,7 @@ class _Branch:
         return select(*self.columns, self.identity.label("ID")).select_from(self.source).where(self.condition)
 
     def grouped(self) -> Select[Any]:
-        """Distinct rows (columns…, ids with commas between them, sum of the ids)."""
+        """Distinct rows (columns…, comma-separated ids, sum of the ids)."""
         return (
             select(
                 *self.columns,
@@ -92,7 +93,7 @@ class _Branch:
 
 @frozen
 class GroupedStatement:
-    """One statement over one or more branches, and its plain form for servers that cut the list of ids short."""
+    """One statement over one or more branches, and its ungrouped form for servers that truncate the list of ids."""
 
     grouped: Any
     plain: Any
@@ -100,7 +101,7 @@ class GroupedStatement:
 
     @classmethod
     def over(cls, branches: Sequence[_Branch]) -> GroupedStatement:
-        """The rows of all branches, which have the same columns."""
+        """A statement for the rows of all branches, which have the same columns."""
         width = len(branches[0].columns)
         if len(branches) == 1:
             return cls(branches[0].grouped(), branches[0].plain(), width)
@@ -112,38 +113,38 @@ class GroupedStatement:
 
 
 class ScopeStatements:
-    """Those of one scope, each built when it is asked for first: hardly a read needs all of them."""
+    """The statements of one scope, each compiled at its first use, since few reads need all of them."""
 
     def __init__(self, scope: DescriptorScope) -> None:
         self._scope = scope
 
     @cached_property
     def base(self) -> GroupedStatement:
-        """Descriptors and serdes."""
+        """Selects descriptors and serdes."""
         return GroupedStatement.over([_base_branch(self._scope)])
 
     @cached_property
     def details(self) -> GroupedStatement:
-        """All that hangs on them; of columns those of the `cd_ids` given."""
+        """Selects everything that refers to them, and the columns of the given `cd_ids`."""
         return GroupedStatement.over(_detail_branches(self._scope, _listed_columns()))
 
     @cached_property
     def details_at_once(self) -> DirectQuery:
-        """The same of all columns in the scope, so that nothing of it has to be known. The database looks for the
-        columns' ids itself: for scopes of a few."""
+        """As `details`, with all columns in the scope, so that no ids have to be known. The database looks up the
+        columns' ids itself: for scopes with few descriptors."""
         return DirectQuery(
             union_all(*(one.grouped() for one in _detail_branches(self._scope, _columns_of(self._scope))))
         )
 
     @cached_property
     def skew(self) -> Any:
-        """Skewed values, only if there are any."""
+        """Selects skewed values."""
         return _skew_statement(self._scope)
 
 
 @lru_cache(maxsize=256)
 def statements_of(scope: DescriptorScope) -> ScopeStatements:
-    """The statements over a scope; kept, as building them costs more than running them."""
+    """The statements for a scope; cached, since compiling costs more than executing them."""
     return ScopeStatements(scope)
 
 
@@ -178,8 +179,8 @@ def _columns_of(scope: DescriptorScope) -> tuple[FromClause, ColumnElement[bool]
 
 
 def _detail_branches(scope: DescriptorScope, columns: tuple[FromClause, ColumnElement[bool]]) -> list[_Branch]:
-    """Rows (kind, position, text, text, text, number) of all that hangs on a descriptor, and of its columns, which are
-    in `columns`: where they are, and which of them."""
+    """Rows (kind, position, text, text, text, number) of everything that refers to a descriptor, and of its columns:
+    `columns` has their FROM clause and condition."""
     sd_id = scope.descriptor_id
 
     def hanging_on(child: FromClause, join: ColumnElement[bool]) -> FromClause:
@@ -233,7 +234,7 @@ def _detail_branch(
     source: FromClause,
     condition: ColumnElement[bool],
 ) -> _Branch:
-    """Absent values are typed nulls: the branches of one statement must agree in their types."""
+    """Missing values are typed nulls: the branches of one statement must have equal types."""
     present = [value for value in values if value is not None]
     columns: list[ColumnElement[Any]] = [literal(kind, Integer, literal_execute=True)]
     for value, type_ in zip(values, (BigInteger, Text, Text, Text, BigInteger), strict=True):

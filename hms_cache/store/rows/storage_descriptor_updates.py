@@ -1,4 +1,4 @@
-"""Storage descriptors changed by the thousand: only what differs is written, in few statements."""
+"""Changes thousands of storage descriptors: writes only differences, in few statements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SERDE_IDS = select(SDS.c.SD_ID, SDS.c.SERDE_ID).where(in_ids(SDS.c.SD_ID))
 
 @frozen
 class DescriptorChange:
-    """A stored descriptor as it is, and as it shall be, which is with a serde."""
+    """A stored descriptor, and its new value, which has a serde."""
 
     sd_id: int
     column_descriptor_id: int | None
@@ -47,11 +47,11 @@ def update_storage_descriptors(
     *,
     column_descriptors: Mapping[ColumnsKey, int] | None = None,
 ) -> None:
-    """Makes the rows of the descriptors hold what `after` says.
+    """Changes the rows of the descriptors to `after`.
 
-    Unchanged columns keep their column descriptor. Changed ones get that of `column_descriptors` if it is there, else
-    a new one that equal columns share; the columns of a column descriptor itself never change (Hive's
-    `ObjectStore.copyMSD`). Column descriptors that nothing refers to any more go.
+    Unchanged columns keep their column descriptor. Changed ones get the one in `column_descriptors` if they are in it,
+    otherwise a new one, which equal columns share. The columns of an existing column descriptor never change (Hive's
+    `ObjectStore.copyMSD`). Column descriptors without references are deleted.
     """
     connection = transaction.connection
     new_cd_ids = _new_column_descriptors(transaction, changes, dict(column_descriptors or {}))
@@ -82,7 +82,7 @@ def update_storage_descriptors(
 def _new_column_descriptors(
     transaction: WriteTransaction, changes: Sequence[DescriptorChange], known: dict[ColumnsKey, int]
 ) -> list[int | None]:
-    """The column descriptor of each change from now on; new ones are stored."""
+    """The new column descriptor of each change. New ones are inserted."""
     found: list[int | None] = []
     for change in changes:
         before, after = change.before.cols, change.after.cols
@@ -100,7 +100,7 @@ def _new_column_descriptors(
 
 
 def _add_serdes(transaction: WriteTransaction, changes: Sequence[DescriptorChange]) -> None:
-    """To descriptors of which another program left it out."""
+    """Adds serdes to descriptors that another program stored without one."""
     if not changes:
         return
     serde_ids = transaction.ids("MSerDeInfo", len(changes))

@@ -1,6 +1,6 @@
-"""Storage descriptors written in bulk: a fixed number of statements whatever their number.
+"""Writes any number of storage descriptors in a fixed number of statements.
 
-Descriptors with equal columns share one column descriptor (CDS), as Hive's do within a table.
+Descriptors with equal columns share one column descriptor (CDS), as in Hive within one table.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _CHILDREN_OF_SD = (
 )
 
 _SKEW = frozenset((schema.SKEWED_COL_VALUE_LOC_MAP.c.SD_ID, schema.SKEWED_VALUES.c.SD_ID_OID))
-"""What has string lists of its own."""
+"""Child tables that have string lists of their own."""
 
 _MANY_IDS = 5_000
 """Ids in one IN list: below SQLite's 32,766 variables and every packet limit."""
 
 
 class _Rows:
-    """Rows to insert, per table; written parents first."""
+    """Rows to insert, per table, parents first."""
 
     def __init__(self) -> None:
         self._rows: dict[Any, list[dict[str, Any]]] = {}
@@ -63,7 +63,8 @@ class _Rows:
 
 
 def insert_columns(transaction: WriteTransaction, columns: Sequence[FieldSchema]) -> int:
-    """A new column descriptor with these columns; returns its id. Raises InvalidObjectException for a name twice."""
+    """Inserts a column descriptor with these columns and returns its id. Raises InvalidObjectException for a duplicate
+    name."""
     rows = _Rows()
     cd_id = _add_columns(rows, transaction.id("MColumnDescriptor"), columns)
     rows.write(transaction.connection)
@@ -78,9 +79,8 @@ def insert_storage_descriptors(
 ) -> list[int]:
     """Inserts the descriptors; returns their SD_IDs in the same order.
 
-    Columns go to the column descriptor given for each (`column_descriptor_ids`, None: a new one); otherwise equal
-    column lists share a new one. At most a dozen statements. Raises
-    InvalidObjectException for a column name twice.
+    `column_descriptor_ids`: the column descriptor for each (None: a new one). Without it, equal column lists share a
+    new one. At most a dozen statements. Raises InvalidObjectException for a duplicate column name.
     """
     if not descriptors:
         return []
@@ -118,9 +118,9 @@ def update_storage_descriptor(
     former_column_descriptor_id: int | None,
     column_descriptor_id: int | None,
 ) -> None:
-    """Makes the rows of `sd_id`, which hold `before`, hold `after`; its columns are those of `column_descriptor_id`.
+    """Changes the rows of `sd_id` from `before` to `after`, with the columns of `column_descriptor_id`.
 
-    Only what differs is written. A serde that is absent before stays absent unless `after` brings one.
+    Writes only differences. A missing serde is added only if `after` has one.
     """
     connection = transaction.connection
     rows = _Rows()
@@ -162,16 +162,16 @@ def write_parameters(
     before: Mapping[str, str],
     after: Mapping[str, str] | None,
 ) -> None:
-    """Makes a parameter table's rows of one owner hold `after` where they held `before`: only the difference.
+    """Changes the rows of one owner in a parameter table from `before` to `after`. Writes only differences.
 
-    Raises MetaException as `require_distinct_keys`.
+    Raises MetaException as `require_distinct_keys` does.
     """
     wanted = dict(after or {})
     require_distinct_keys(connection, wanted)
     gone = sorted(key for key in before if key not in wanted)
     for some in batches(gone, _MANY_IDS):
         connection.execute(_delete_keys(table.c[owner_column]), {"owner_id": owner_id, "keys": list(some)})
-    # Rows with null values were not read: a key that is new here may have one.
+    # Rows with null values were not read, so a key that is new here may have a row.
     upsert_rows(
         connection,
         table,
@@ -190,10 +190,10 @@ def _delete_keys(owner: Column[Any]) -> Delete:
 
 
 def delete_storage_descriptors(connection: Connection, sd_ids: Iterable[int], *, kept_cd_id: int | None = None) -> None:
-    """Deletes these descriptors with all that hangs on them, column descriptors included that nobody uses any more.
+    """Deletes these descriptors and all rows that refer to them, including unused column descriptors.
 
     `kept_cd_id`: a column descriptor that is known to be in use. The rows that refer to the descriptors (TBLS,
-    PARTITIONS) are gone already. A fixed number of statements per 5,000 ids.
+    PARTITIONS) have been deleted before. A fixed number of statements per 5,000 ids.
     """
     ids = sorted(set(sd_ids))
     for some in batches(ids, _MANY_IDS):
@@ -201,7 +201,7 @@ def delete_storage_descriptors(connection: Connection, sd_ids: Iterable[int], *,
 
 
 def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[int]) -> None:
-    """Deletes those column descriptors, with their columns, that no storage descriptor and no constraint refers to."""
+    """Deletes those column descriptors, with their columns, to which no storage descriptor and no constraint refers."""
     candidates = sorted(set(cd_ids))
     for some in batches(candidates, _MANY_IDS):
         constraints = schema.KEY_CONSTRAINTS.c
@@ -227,10 +227,10 @@ def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[in
 
 def _delete_some(connection: Connection, ids: list[int], kept_cd_id: int | None) -> None:
     found = connection.execute(_what_hangs_on(), {"ids": ids}).all()
-    # Most have none of the lists: what is not there is not deleted.
+    # Most have none of the lists: without rows nothing is deleted.
     children = [child for number, child in enumerate(_CHILDREN_OF_SD) if any(row[3 + number] for row in found)]
     lists = _skew_lists(connection, schema.SDS.c.SD_ID.in_(ids)) if _SKEW.intersection(children) else []
-    # A version of a schema, which took the serde by its name, goes on with it.
+    # A version of a schema may still use the serde, which it refers to by name.
     serde_ids = [row.SERDE_ID for row in found if row.SERDE_ID is not None and not row.IS_SERDE_OF_SCHEMA]
     try:
         delete_together(
@@ -251,15 +251,15 @@ def _delete_some(connection: Connection, ids: list[int], kept_cd_id: int | None)
 
 @lru_cache(1)
 def _what_hangs_on() -> Select[Any]:
-    """Serde and columns of the descriptors `ids`, whether a schema of the registry has the serde, and for each of
-    `_CHILDREN_OF_SD` whether it has rows of theirs."""
+    """Selects serde and columns of the descriptors `ids`, whether a schema of the registry uses the serde, and for each
+    of `_CHILDREN_OF_SD` whether it has rows."""
     has = (exists().where(child == schema.SDS.c.SD_ID) for child in _CHILDREN_OF_SD)
     of_schema = exists().where(schema.SCHEMA_VERSION.c.SERDE_ID == schema.SDS.c.SERDE_ID).label("IS_SERDE_OF_SCHEMA")
     return select(schema.SDS.c.SERDE_ID, schema.SDS.c.CD_ID, of_schema, *has).where(in_ids(schema.SDS.c.SD_ID))
 
 
 def _skew_lists(connection: Connection, of_descriptors: Any) -> list[int]:
-    """Ids of the string lists that the skew of these descriptors owns."""
+    """Ids of the string lists that belong to the skew of these descriptors."""
 
     def owned(list_id: Any, sd_id: Any) -> Select[Any]:
         return (
@@ -288,7 +288,7 @@ def _delete_lists(connection: Connection, sd_id: int) -> None:
 def _column_descriptors(
     transaction: WriteTransaction, rows: _Rows, descriptors: Sequence[StorageDescriptor], given: Sequence[int | None]
 ) -> list[int | None]:
-    """The CD_ID of each descriptor; new ones are added to the rows. None where a descriptor has no columns at all."""
+    """The CD_ID of each descriptor; new ones are added to the rows. None if a descriptor has no columns."""
     key_of = ColumnsKeys()
     keys = [
         None if known is not None or descriptor.cols is None else key_of(descriptor.cols)
@@ -349,7 +349,7 @@ def _list_values(descriptor: StorageDescriptor) -> tuple[Any, ...]:
     skew = descriptor.skewedInfo
     return (
         list(descriptor.bucketCols or ()),
-        [(order.col, order.order or 0) for order in descriptor.sortCols or ()],  # Java takes an absent number for 0
+        [(order.col, order.order or 0) for order in descriptor.sortCols or ()],  # in Java a missing number is 0
         list((skew.skewedColNames if skew else None) or ()),
         [list(values) for values in (skew.skewedColValues if skew else None) or ()],
         {tuple(key): value for key, value in ((skew.skewedColValueLocationMaps if skew else None) or {}).items()},
@@ -370,7 +370,7 @@ def _add_lists(rows: _Rows, sd_id: int, descriptor: StorageDescriptor, *, with_p
 
 
 def _add_skew(transaction: WriteTransaction, rows: _Rows, descriptors: Sequence[tuple[int, StorageDescriptor]]) -> None:
-    """Skewed values, and the directories of some of them. Each is a string list of its own."""
+    """Adds skewed values, and the directories of some of them. Each is a string list of its own."""
     lists: list[tuple[int, Sequence[str], int | None, str | None]] = []
     for sd_id, descriptor in descriptors:
         _, _, _, values, locations = _list_values(descriptor)
@@ -395,9 +395,9 @@ def _add_skew(transaction: WriteTransaction, rows: _Rows, descriptors: Sequence[
 def replace_lists(
     transaction: WriteTransaction, changes: Iterable[tuple[int, StorageDescriptor, StorageDescriptor]]
 ) -> None:
-    """Makes buckets, sort order and skew of the descriptors (id, before, after) hold what `after` says.
+    """Changes buckets, sort order and skew of the descriptors (id, before, after) to those of `after`.
 
-    A fixed number of statements per 5,000 of those that differ, none for the others.
+    A fixed number of statements per 5,000 that differ, none for the others.
     """
     connection = transaction.connection
     differing = [(sd_id, after) for sd_id, before, after in changes if _list_values(before) != _list_values(after)]

@@ -1,11 +1,11 @@
-"""Storage descriptors of many partitions: read in a fixed number of statements whatever their number.
+"""Storage descriptors of many partitions: read in a fixed number of statements.
 
-Thousands of partitions of a table usually have the same descriptor but for the location. Reading makes use of that:
-callers bring the distinct ones (`build_templates`, see `descriptor_texts`), or `read_templates` lets the server group
-equal rows and answer each distinct one with the ids that have it, so what crosses the wire and is decoded is a few
-rows, not one or more per partition. The grouping is exact: texts are told apart byte by byte (a collation that ignores
-trailing blanks must not merge " " with ""), and the ids come with their sum, so that a list which the server
-cut short is noticed and read row by row instead.
+Thousands of partitions of a table usually have descriptors that differ only in the location. So callers pass the
+distinct ones (`build_templates`, see `descriptor_texts`), or `read_templates` lets the server group equal rows and
+return each distinct one with its ids: only a few rows are transferred and decoded instead of one or more per partition.
+The grouping is exact: texts are compared byte by byte (a collation that ignores trailing blanks must not merge " " with
+""), and the ids are returned with their sum, so that a list that the server has truncated is detected and read row by
+row.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from hms_cache.store.rows.storage_descriptor_statements import (
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
 
 ColumnsKey: TypeAlias = tuple[tuple[str, str | None, str | None], ...]
-"""Columns as a value: (name, type, comment) of each."""
+"""Columns as a hashable value: (name, type, comment) of each."""
 
 
 class DescriptorTemplates:
-    """Distinct storage descriptors without their locations, and which one each descriptor id has.
+    """Distinct storage descriptors without locations, and the one that each descriptor id has.
 
-    `structs[number]` is the template; `number_of[sd_id]` its number. `column_descriptor_ids[number]` is its CD_ID.
+    `structs[number]` is the template, `number_of[sd_id]` its number, `column_descriptor_ids[number]` its CD_ID.
     """
 
     __slots__ = ("column_descriptor_ids", "number_of", "structs")
@@ -52,16 +52,16 @@ class DescriptorTemplates:
 
 
 def columns_key(columns: Iterable[FieldSchema] | None) -> ColumnsKey:
-    """Columns as a value that can be compared and hashed, as they are stored (names in lower case)."""
+    """Columns as a hashable value, as they are stored (names in lower case)."""
     return tuple((column.name.lower(), column.type, column.comment) for column in columns or ())
 
 
 class ColumnsKeys:
-    """`columns_key` of many descriptors at a time: of a list that several of them share it is made once."""
+    """`columns_key` for many descriptors: computed once for a list that several of them share."""
 
     def __init__(self) -> None:
         self._of_list: dict[int, tuple[Sequence[FieldSchema], ColumnsKey]] = {}
-        """By the list's identity; with the list, so that no other one gets it."""
+        """By the list's `id()`; with the list itself, so that the id is not reused."""
 
     def __call__(self, columns: Sequence[FieldSchema] | None) -> ColumnsKey:
         if columns is None:
@@ -73,13 +73,14 @@ class ColumnsKeys:
 
 
 def stored_orders(sent: Sequence[Order] | None) -> list[Order]:
-    """The columns that files are sorted by, with their names as stored: of a descriptor's lists, Hive changes those of
-    this one alone (`ObjectStore.convertToMOrders`), and takes an absent number for 0."""
+    """The sort columns, with names as stored. Of a descriptor's lists, Hive normalizes only the names in this one
+    (`ObjectStore.convertToMOrders`), and treats a missing number as 0."""
     return [Order(order.col and normalize_identifier(order.col), order.order or 0) for order in sent or ()]
 
 
 def own_descriptor(sent: StorageDescriptor) -> StorageDescriptor:
-    """A copy of a client's descriptor that may be changed, with a value for all that is stored with one."""
+    """A copy of a client's descriptor that may be changed, with a value for every field that is not nullable in the
+    database."""
     return StorageDescriptor(
         cols=sent.cols,
         location=sent.location,
@@ -99,7 +100,7 @@ def own_descriptor(sent: StorageDescriptor) -> StorageDescriptor:
 def read_templates(
     connection: Connection, scope: DescriptorScope, parameters: Mapping[str, Any]
 ) -> DescriptorTemplates:
-    """The distinct descriptors of a scope: two statements, three when one of them is skewed."""
+    """The distinct descriptors of a scope: two statements, three if one of them is skewed."""
     rows = _read_grouped(connection, statements_of(scope).base, parameters)
     return build_templates(connection, rows, scope, parameters)
 
@@ -111,10 +112,11 @@ def build_templates(
     parameters: Mapping[str, Any],
     known_details: Iterable[Sequence[Any]] | None = None,
 ) -> DescriptorTemplates:
-    """As `read_templates` where the caller read `DESCRIPTOR_COLUMNS` of the scope itself: (values, ids having them).
+    """As `read_templates`, for a caller that has read `DESCRIPTOR_COLUMNS` of the scope itself: (values, ids that have
+    them).
 
-    Descriptors with the same base row and the same details are one template. `known_details`: what `details_at_once` of
-    the scope answered together with the rows; None: it was not asked.
+    Descriptors with the same base row and the same details share a template. `known_details`: the result of the scope's
+    `details_at_once`, read together with the rows; None: not read yet.
     """
     statements = statements_of(scope)
     bases: list[tuple[Any, ...]] = []
@@ -164,8 +166,8 @@ def _first(pair: tuple[int, Any]) -> int:
 
 
 _Signature = tuple[int | None, int]
-"""What a descriptor is made of: the number of a signature and that of one more detail, or None and that of a base row.
-Each is linked to the one before: to keep all details with each would take the square of their number."""
+"""What a descriptor consists of: the number of a signature and that of one more detail, or None and the number of a
+base row. Each refers to the previous one; storing all details with each would need quadratic space."""
 
 
 def _parts(signatures: Sequence[_Signature], number: int) -> tuple[int, list[int]]:
@@ -186,7 +188,7 @@ def _extend_signatures(
     ids: Iterable[int],
     detail: int,
 ) -> None:
-    """Gives each descriptor in `ids` the signature that its own becomes with one more detail."""
+    """Replaces the signature of each descriptor in `ids` by its own with one more detail."""
     for sd_id in ids:
         before = signature_of[sd_id]
         after = known.get((before, detail))
@@ -209,7 +211,7 @@ def _template(
     skewed_locations: dict[tuple[str, ...], str] = {}
     for kind, *values in details:
         if kind in (SERDE_PARAMETER, PARAMETER):
-            # As of tables: a null value in a map of parameters counts as absent.
+            # As for tables: a null value in a map of parameters counts as absent.
             if values[2] is not None:
                 (serde_parameters if kind == SERDE_PARAMETER else parameters)[values[1]] = values[2]
         elif kind == BUCKET_COLUMN:
@@ -257,7 +259,7 @@ def _template(
 def _read_grouped(
     connection: Connection, statement: GroupedStatement, parameters: Mapping[str, Any]
 ) -> list[tuple[tuple[Any, ...], list[int]]]:
-    """Distinct rows with the ids that have them; read row by row when the server cut a list of ids short."""
+    """Distinct rows with the ids that have them. Read row by row if the server has truncated a list of ids."""
     width = statement.width
     answer = _grouped(connection.execute(statement.grouped, parameters), width)
     if answer is not None:
@@ -269,7 +271,7 @@ def _read_grouped(
 
 
 def _grouped(rows: Iterable[Sequence[Any]], width: int) -> list[tuple[tuple[Any, ...], list[int]]] | None:
-    """None: the server cut a list of ids short."""
+    """None if the server has truncated a list of ids."""
     answer = []
     for row in rows:
         ids = _whole_list(row[width], row[width + 1])
@@ -280,7 +282,7 @@ def _grouped(rows: Iterable[Sequence[Any]], width: int) -> list[tuple[tuple[Any,
 
 
 def _whole_list(text: str, sum_of_ids: Any) -> list[int] | None:
-    """The ids of an aggregated list, None when the server cut it short (`group_concat_max_len`)."""
+    """The ids of an aggregated list; None if the server has truncated it (`group_concat_max_len`)."""
     if text.endswith(","):
         return None
     ids = list(map(int, text.split(",")))
@@ -290,13 +292,13 @@ def _whole_list(text: str, sum_of_ids: Any) -> list[int] | None:
 def _read_skew(
     connection: Connection, statement: Any, parameters: Mapping[str, Any]
 ) -> Iterable[tuple[tuple[Any, ...], list[int]]]:
-    """Skewed values and the locations of some of them, as details: ("value", position, values) and
-    ("location", None, values, location)."""
+    """Skewed values and the locations of some of them, as details: ("value", position, values) and ("location", None,
+    values, location)."""
     lists: dict[tuple[int, int, int, str | None], list[tuple[int, str]]] = {}
     for sd_id, kind, number, index, value, location in connection.execute(statement, parameters):
         values = lists.setdefault((sd_id, kind, number, location), [])
         if index is not None:
-            values.append((index, value or ""))  # Oracle, where it may come from, has NULL for the empty text
+            values.append((index, value or ""))  # a row from Oracle may have NULL for an empty text
     groups: dict[tuple[Any, ...], list[int]] = {}
     for (sd_id, kind, number, location), found in lists.items():
         values_in_order = tuple(value for _, value in sorted(found, key=_first))

@@ -1,4 +1,4 @@
-"""Columns of tables, where they are kept.
+"""Determines the columns of tables, which may be stored outside the database.
 
 Facts: `HMSHandler.get_fields`, `SerDeStorageSchemaReader`, `AvroSerDe` (Hive 3.1.3); `DefaultStorageSchemaReader`
 (4.0.1).
@@ -14,7 +14,7 @@ AVRO_SERDE = "org.apache.hadoop.hive.serde2.avro.AvroSerDe"
 SCHEMA_LITERAL = "avro.schema.literal"
 SCHEMA_URL = "avro.schema.url"
 NO_SCHEMA = "none"
-"""What stands for no literal and no url, so that a table's own value can take back that of its serde."""
+"""Value that means no literal or url, with which a table can override that of its serde."""
 
 _UNDETERMINED = (
     "org.apache.hadoop.hive.serde2.SerDeException Encountered AvroSerdeException determining schema. Returning signal "
@@ -23,23 +23,23 @@ _UNDETERMINED = (
 
 
 class StorageSchemas:
-    """Reads the columns of a table. Shared by threads; holds nothing."""
+    """Determines the columns of a table. Thread-safe; has no state."""
 
     def __init__(self, context: StoreContext) -> None:
         self._settings = context.settings.catalog
         self._warehouse = context.warehouse
 
     def fields_of(self, table: Table) -> tuple[list[FieldSchema], bool]:
-        """The columns without the partition keys, and whether they come from a file, which changes without an event.
+        """The columns without the partition keys, and whether they come from a file, which may change without an event.
 
-        Those of an Avro table with `avro.schema.literal` or `avro.schema.url` are the schema's: what is stored beside
-        is what they were when the table was created. A url is read at every call, as Hive does: the file may change.
-        Columns of an Avro table without a schema have a comment, an empty one where none is stored, as in Hive.
-        Other serdes that are not among `catalog.serdes_using_metastore_for_schema` may have a schema of their
-        own, which only their Java class knows; the stored columns are answered.
+        For an Avro table with `avro.schema.literal` or `avro.schema.url` they are the schema's; the stored columns are
+        those at the table's creation. A url is read at every call, as in Hive, since the file may change. Columns of an
+        Avro table without a schema always have a comment, possibly empty, as in Hive. Other serdes that are not in
+        `catalog.serdes_using_metastore_for_schema` may have a schema that only their Java class knows; the stored
+        columns are returned for them.
 
         :raises MetaException: the schema cannot be determined; or the serde's schema would have to be read, and
-            `storage_schema_reader` is ``refuse``.
+          `storage_schema_reader` is ``refuse``.
         """
         descriptor = table.sd
         serde = descriptor.serdeInfo.serializationLib if descriptor is not None and descriptor.serdeInfo else None
@@ -54,9 +54,9 @@ class StorageSchemas:
         return list((descriptor.cols if descriptor is not None else None) or []), False
 
     def _avro_schema(self, table: Table) -> tuple[str | None, bool]:
-        """The text of the table's schema, None where its columns are the schema; and whether it is that of a file.
+        """The text of the table's schema (None if its columns are the schema), and whether it comes from a file.
 
-        Parameters of the table go before those of its serde.
+        Parameters of the table override those of its serde.
         """
         properties = {**(table.sd.serdeInfo.parameters or {}), **(table.parameters or {})}
         literal, url = properties.get(SCHEMA_LITERAL), properties.get(SCHEMA_URL)
@@ -71,7 +71,7 @@ class StorageSchemas:
         try:
             place = self._warehouse.allow(self._warehouse.location(url))
             if place is None:
-                # A client names the file: any other one of this machine could be read so.
+                # The client chooses the file: otherwise it could read any file of this machine.
                 raise MetaException("it lies outside of the warehouse and warehouse.allowed_locations")
             data = self._warehouse.read_file(place, self._settings.schema_file_limit_bytes)
         except MetaException as error:

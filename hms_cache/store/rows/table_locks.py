@@ -1,8 +1,8 @@
 """Locks on a table's row, held until the transaction ends.
 
-A write that reads a table and then logs an event under its name must not be overtaken by a rename or a drop: its event
-would name a table that is not there any more, or another one. So every write that concerns a table takes a lock on its
-row first, and reads after that. SQLite has one writer at a time and needs none of it.
+If a write reads a table and then logs an event with its name, a rename or drop in between would make the event name a
+missing or a different table. So every write that concerns a table first locks its row, and reads after that. SQLite has
+one writer at a time and needs no lock.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _SHARE = DirectQuery(_ROW.with_for_update(read=True))
 
 
 def lock_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow | None:
-    """Locks the table's row, then reads the table; None when there is none.
+    """Locks the table's row, then reads the table; None if it does not exist.
 
-    For changes of the table, and of partitions that are there: two that change the same one would both log it.
+    For changes of the table and of existing partitions: otherwise two concurrent changes would both be logged.
     """
     return _read_locked(connection, _LOCK, catalog, database, table)
 
 
 def share_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow | None:
-    """Shares a lock of the table's row with other additions, then reads the table; None when there is none.
+    """Takes a shared lock on the table's row, then reads the table; None if it does not exist.
 
-    For what adds to a table: many may at the same time, but nobody may rename or drop it meanwhile.
+    For additions to a table: several may run at the same time, but not together with a rename or drop.
     """
     if connection.dialect.name == "sqlite":
         return read_table(connection, catalog, database, table)
@@ -48,8 +48,8 @@ def share_table(connection: Connection, catalog: str, database: str, table: str)
 def _read_locked(
     connection: Connection, locking: DirectQuery, catalog: str, database: str, table: str
 ) -> TableRow | None:
-    """In one round trip: each statement sees what was committed before it began, so the table is read as it is once the
-    lock is held. The row cannot be dropped or renamed between the statements."""
+    """In one round trip: each statement sees what was committed before it began, so the table is read in its state
+    after the lock was acquired. The row cannot be dropped or renamed between the statements."""
     names = {"catalog": catalog, "database": database, "table": table}
     locked, found = carry_out(
         connection,

@@ -1,7 +1,7 @@
-"""Tables as rows: read with two statements whatever their number, one more when one is skewed or a materialized view.
+"""Tables as rows: read in two statements for any number of tables, and one more for skewed ones or materialized views.
 
-The first statement answers the single-valued columns of TBLS, DBS, SDS and SERDES, the second one everything that is a
-list or a map, as one UNION ALL over eight tables. Of a single table both go together (`table_plan`). Result: Hive's
+The first statement reads the single-valued columns of TBLS, DBS, SDS and SERDES, the second one all lists and maps, as
+a UNION ALL over eight tables. For a single table both are sent together (`table_plan`). Result: as Hive's
 `ObjectStore.convertToTable` (3.1, 4.0).
 """
 
@@ -50,12 +50,12 @@ VIRTUAL_VIEW = "VIRTUAL_VIEW"
 MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
 MANY_NAMES = 5_000
-"""Names or ids in one IN list: below SQLite's 32,766 variables even when a statement uses the list several times."""
+"""Names or ids in one IN list: below SQLite's 32,766 variables, even if a statement uses the list several times."""
 
 
 @dataclass(slots=True)
 class TableRow:
-    """A table with the ids behind it."""
+    """A table with its ids."""
 
     table: Table
     table_id: int
@@ -87,15 +87,15 @@ class _Details:
 
 
 def read_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow | None:
-    """The table with this (normalized) name, None when there is none."""
+    """The table with this (normalized) name; None if it does not exist."""
     statement = main_statements(features_of(connection).missing_columns).by_name
     rows = comparable_rows(connection, statement, {"catalog": catalog, "database": database, "table": table})
     return _complete(connection, rows[:1])[0] if rows else None
 
 
 def table_plan(connection: Connection, catalog: str, database: str, table: str) -> Plan[TableRow | None]:
-    """As `read_table`, on a connection that shows one moment to all statements. One round trip; further ones where the
-    table is skewed or a materialized view."""
+    """As `read_table`, on a connection on which all statements show one snapshot. One round trip; further ones for a
+    skewed table or a materialized view."""
     query = main_statements(features_of(connection).missing_columns).query_by_name
     names = {"catalog": catalog, "database": database, "table": table}
     rows, details = yield [
@@ -124,7 +124,7 @@ def _complete(
     *,
     with_creation_metadata: bool = True,
 ) -> list[TableRow]:
-    """`found`: their details; None: they are to be read."""
+    """`found`: the rows of their details; None: not read yet."""
     details = _details_of(connection, _read_details(connection, rows) if found is None else found)
     tables = [TableRow(_table(row, details), row.TBL_ID, row.DB_ID, row.SD_ID, row.CD_ID, row.SERDE_ID) for row in rows]
     if with_creation_metadata:
@@ -178,7 +178,7 @@ def _read_skew(connection: Connection, sd_ids: list[int], details: _Details) -> 
     for kind, sd_id, number, position, value, location in connection.execute(SKEW, {"sd_ids": sd_ids}):
         values = lists.setdefault((kind, sd_id, number, location), [])
         if position is not None:
-            values.append((position, value or ""))  # Oracle, where it may come from, has NULL for the empty text
+            values.append((position, value or ""))  # a row from Oracle may have NULL for an empty text
     for (kind, sd_id, _, location), values in sorted(lists.items(), key=lambda item: item[0][:3]):
         ordered = [value for _, value in sorted(values)]
         if kind == 0:
@@ -257,14 +257,14 @@ def _table(row: Row[Any], details: _Details) -> Table:
 
 
 def guessed_type(view_text: str | None, parameters: Mapping[str, str]) -> str:
-    """The type of a table written by a metastore that stored none (before Hive 0.8)."""
+    """The type of a table stored without a type (by metastores before Hive 0.8)."""
     if view_text is not None:
         return VIRTUAL_VIEW
     return EXTERNAL_TABLE if parameters.get("EXTERNAL", "").upper() == "TRUE" else MANAGED_TABLE
 
 
 def _add_creation_metadata(connection: Connection, views: Collection[Table]) -> None:
-    """Sets `creationMetadata` of materialized views; the tables they use are read in the same few statements."""
+    """Sets `creationMetadata` of materialized views; the tables that they use are read in the same few statements."""
     features = features_of(connection)
     rows = connection.execute(
         creation_metadata_statement(features.missing_columns),

@@ -1,8 +1,8 @@
-"""The statements that read tables; `table_rows` says what becomes of their answers.
+"""The statements that read tables; `table_rows` parses their rows.
 
-`DETAILS` answers lists and maps of tables by their ids as (kind, owner id, position, three texts), `DETAILS_BY_NAME`
-those of one table, so that it can be asked together with the first statement; `SKEW` the values and directories of
-skewed ones. None of them depends on the schema's version; the others do.
+`DETAILS` reads lists and maps of tables by id, as (kind, owner id, position, three texts); `DETAILS_BY_NAME` those of
+one table, so that it can be sent together with the first statement; `SKEW` values and directories of skewed tables.
+None of these depends on the schema's version; the others do.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.values import frozen
 
 COLUMN, PARTITION_KEY, TABLE_PARAMETER, PARAMETER, SERDE_PARAMETER, BUCKET, SORT, SKEWED = range(8)
-"""Kinds of rows that `DETAILS` answers, in its first column."""
+"""Kinds of rows in the first column of `DETAILS`."""
 
 _OF_TABLE, _OF_DESCRIPTOR, _OF_SERDE = schema.TBLS.c, schema.SDS.c, schema.SERDES.c
 _MAIN_COLUMNS: tuple[Any, ...] = (
@@ -58,18 +58,18 @@ _IN_DATABASE = (schema.DBS.c.NAME == bindparam("database")) & (schema.DBS.c.CTLG
 
 @frozen
 class MainStatements:
-    """The first statement, by what is asked for."""
+    """Forms of the first statement."""
 
     by_name: Select[Any]
     by_names: Select[Any]
     by_ids: Select[Any]
     query_by_name: DirectQuery
-    """The same as `by_name`."""
+    """As `by_name`, for a packet."""
 
 
 @lru_cache(maxsize=8)
 def main_statements(missing_columns: frozenset[tuple[str, str]]) -> MainStatements:
-    """For a schema that lacks these columns (3.1 has no TBLS.WRITE_ID)."""
+    """For a schema without these columns (3.1 has no TBLS.WRITE_ID)."""
     features = SchemaFeatures(None, missing_columns=missing_columns)
     columns = (column if isinstance(column, Label) else features.column(column) for column in _MAIN_COLUMNS)
     main = select(*columns).select_from(_MAIN_FROM)
@@ -86,7 +86,7 @@ _NO_POSITION: Any = literal_column("0")
 
 
 def _details(wanted: Callable[[Any, str], ColumnElement[bool]]) -> CompoundSelect[Any]:
-    """`wanted`: whether an owner's id is one of those of a kind."""
+    """`wanted`: a condition that selects the owners of a kind."""
 
     def arm(kind: int, owner: Any, ids: str, position: Any, *texts: Any) -> Select[Any]:
         filled = [*texts, *[null()] * (3 - len(texts))]
@@ -104,7 +104,7 @@ def _details(wanted: Callable[[Any, str], ColumnElement[bool]]) -> CompoundSelec
     columns, keys, sorting = schema.COLUMNS_V2.c, schema.PARTITION_KEYS.c, schema.SORT_COLS.c
     buckets, skew = schema.BUCKETING_COLS.c, schema.SKEWED_COL_NAMES.c
     return union_all(
-        # The first branch gives the columns of the result their types.
+        # The first branch determines the types of the result's columns.
         items(COLUMN, columns.CD_ID, "cd_ids", columns.COLUMN_NAME, columns.TYPE_NAME, columns.COMMENT),
         items(PARTITION_KEY, keys.TBL_ID, "table_ids", keys.PKEY_NAME, keys.PKEY_TYPE, keys.PKEY_COMMENT),
         parameters(TABLE_PARAMETER, schema.TABLE_PARAMS.c.TBL_ID, "table_ids"),
@@ -149,9 +149,9 @@ def _skew(
     list_id: Column[Any],
     location: ColumnElement[Any],
 ) -> Select[Any]:
-    """Elements of lists of skewed values, of the rows of one table that refer to them.
+    """Elements of lists of skewed values, for the rows of one table that refer to them.
 
-    :param number: which list of the descriptor it is.
+    :param number: which of the descriptor's lists it is.
     """
     lists = schema.SKEWED_STRING_LIST_VALUES
     return (
@@ -183,7 +183,7 @@ _CREATION_METADATA_COLUMNS = (
 
 @lru_cache(maxsize=8)
 def creation_metadata_statement(missing_columns: frozenset[tuple[str, str]]) -> Select[Any]:
-    """For a schema that lacks these columns (3.1 has no counters)."""
+    """For a schema without these columns (3.1 has no counters)."""
     features = SchemaFeatures(None, missing_columns=missing_columns)
     metadata = schema.MV_CREATION_METADATA.c
     return (

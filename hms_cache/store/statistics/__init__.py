@@ -1,1 +1,1 @@
-"""Column statistics in the database, and whether they are valid."""
+"""Column statistics: reads, writes, and their validity."""

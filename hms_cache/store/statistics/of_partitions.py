@@ -1,4 +1,4 @@
-"""Column statistics of partitions written, in a number of statements that does not grow with the partitions.
+"""Writes column statistics of partitions, in a number of statements independent of the number of partitions.
 
 Facts: `ObjectStore.updateTableColumnStatistics`, `updatePartitionColumnStatistics`, `HMSHandler.set_aggr_stats_for`
 (Hive 4.0.1).
@@ -68,10 +68,10 @@ def write_partition_statistics(
     statistics: Sequence[ColumnStatistics],
     writer: Writer,
 ) -> None:
-    """Replaces the statistics of the columns named in each of the partitions, one event per partition.
+    """Replaces the statistics of the named columns in each of the partitions, with one event per partition.
 
-    A fixed number of statements per some thousand partitions. Raises NoSuchObjectException for a partition that does
-    not exist.
+    A fixed number of statements per some thousand partitions. Raises NoSuchObjectException if a partition does not
+    exist.
     """
     by_name, rows = _written(context, transaction, row, statistics)
     _write_partitions(context, transaction, row, rows, by_name, writer)
@@ -80,9 +80,9 @@ def write_partition_statistics(
 def write_added_statistics(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, partitions: Sequence[Partition]
 ) -> None:
-    """Stores the statistics that came with partitions which were added, as a replication sends them.
+    """Stores statistics that were sent together with new partitions, as replication does.
 
-    Each partition names its own write id; statistics of one write id are stored together.
+    Each partition has its own write id; statistics with the same write id are stored together.
     """
     by_write_id: dict[int, list[ColumnStatistics]] = {}
     naming = PartitionNaming([key.name for key in row.table.partitionKeys or ()])
@@ -101,7 +101,7 @@ def write_added_statistics(
 def _by_partition(
     context: StoreContext, table: Table, statistics: Sequence[ColumnStatistics]
 ) -> dict[str, ColumnStatistics]:
-    """The statistics by partition; those of one partition that come more than once are merged, as Hive does."""
+    """The statistics by partition. If a partition is given more than once, its statistics are merged, as in Hive."""
     found: dict[str, ColumnStatistics] = {}
     now_s = context.now_s()
     keys = [key.name for key in table.partitionKeys or ()]
@@ -132,7 +132,7 @@ def _written(
 ) -> tuple[dict[str, ColumnStatistics], PartitionRows]:
     """The statistics by partition, and the partitions.
 
-    Raises NoSuchObjectException when one is absent, InvalidObjectException when its name lacks a key.
+    Raises NoSuchObjectException if one does not exist, InvalidObjectException if its name lacks a key.
     """
     by_name = _by_partition(context, row.table, statistics)
     rows = _partition_rows(context, transaction, row, list(by_name))
@@ -186,7 +186,7 @@ def _write_partitions(
         transaction.append_event(event)
     _delete_written(transaction, rows.part_ids, written)
     ids = transaction.ids("MPartitionColumnStatistics", len(new_rows))
-    # Figures that none of these kinds of columns has need not be named: what is not is null.
+    # Columns that are null in all rows are left out of the INSERT.
     used = [name for name in new_rows[0] if any(one[name] is not None for one in new_rows)] if new_rows else []
     insert_rows(
         transaction.connection,
@@ -222,7 +222,7 @@ def _store_write_ids(transaction: WriteTransaction, rows: PartitionRows, write_i
 def _delete_written(
     transaction: WriteTransaction, part_ids: Sequence[int], written: Mapping[tuple[int, str, str], None]
 ) -> None:
-    """Deletes the rows that are written anew."""
+    """Deletes the rows that are about to be replaced."""
     features = features_of(transaction.connection)
     statistics = PART_COL_STATS.c
     engine = features.column(statistics.ENGINE, "hive")
@@ -242,8 +242,8 @@ def _delete_written(
 def delete_partition_statistics(
     transaction: WriteTransaction, part_ids: Sequence[int], columns: Sequence[str], engine: str | None
 ) -> set[int]:
-    """Deletes statistics of these columns, of all for an empty list, that this engine has written, or any if None;
-    returns the partitions that had any."""
+    """Deletes statistics of these columns (an empty list: all) that `engine` has written (None: any); returns the
+    partitions that had some."""
     statistics = PART_COL_STATS.c
     statement = select(statistics.CS_ID, statistics.PART_ID, statistics.COLUMN_NAME).where(in_ids(statistics.PART_ID))
     of_whom: dict[str, Any] = {}
@@ -266,7 +266,7 @@ def delete_partition_statistics(
 def take_claims_of_partitions_back(
     transaction: WriteTransaction, part_ids: Sequence[int], columns: Sequence[str]
 ) -> None:
-    """As `take_claims_of_table_back` for partitions."""
+    """As `take_claims_of_table_back`, for partitions."""
     parameters = PARTITION_PARAMS.c
     statement = select(parameters.PART_ID, parameters.PARAM_VALUE).where(
         in_ids(parameters.PART_ID), parameters.PARAM_KEY == COLUMN_STATS_ACCURATE
@@ -286,7 +286,7 @@ def merge_partition_statistics(
     statistics: Sequence[ColumnStatistics],
     writer: Writer,
 ) -> None:
-    """As `merge_table_statistics` for partitions."""
+    """As `merge_table_statistics`, for partitions."""
     table = row.table
     by_name, rows = _written(context, transaction, row, statistics)
     reader = StatisticsReader(context, transaction.connection, whole=True)
@@ -338,12 +338,12 @@ def _some_rows(rows: PartitionRows, indexes: Sequence[int]) -> PartitionRows:
 def _take_claims_back(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, rows: PartitionRows, writer: Writer
 ) -> None:
-    """What is stored is of transactions that the writer cannot see: nothing counts as accurate any more."""
+    """The stored statistics are of transactions that the writer cannot see: removes all claims of accuracy."""
     befores = partitions_of_rows(rows)
     afters = [copy.copy(partition) for partition in befores]
     for partition in afters:
         partition.parameters = without_claims(partition.parameters)
-        if writer.given_write_id is not None:  # without one they would count as of no transaction, and be valid for all
+        if writer.given_write_id is not None:  # without a write id they would count as valid for everybody
             partition.writeId = writer.given_write_id
     change_parameters(
         transaction.connection,

@@ -1,4 +1,4 @@
-"""Column statistics of tables written: replaced, merged, deleted, with the parameters and events that go along.
+"""Writes column statistics of tables: replaces, merges and deletes them, with parameters and events.
 
 Facts: `ObjectStore.updateTableColumnStatistics`, `updatePartitionColumnStatistics`, `HMSHandler.set_aggr_stats_for`
 (Hive 4.0.1).
@@ -39,7 +39,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics
 def write_table_statistics(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, statistics: ColumnStatistics, writer: Writer
 ) -> None:
-    """Replaces the statistics of the columns named, marks them as accurate, logs the event."""
+    """Replaces the statistics of the named columns, marks them as accurate, and logs the event."""
     table = row.table
     own = prepared(statistics, table, context.now_s())
     unbounded = leave_unbounded_out(own)
@@ -56,7 +56,7 @@ def write_table_statistics(
         row_of_statistics(one, engine=own.engine, last_analyzed_s=own.statsDesc.lastAnalyzed, identity=identity)
         for one in own.statsObj
     ]
-    if columns:  # an empty list means all of them there
+    if columns:  # an empty list would mean all columns
         delete_table_statistics(transaction, row.table_id, columns, own.engine)
     ids = transaction.ids("MTableColumnStatistics", len(rows))
     insert_rows(
@@ -92,8 +92,8 @@ _COLUMNS_IN_A_STATEMENT = 5_000
 def delete_table_statistics(
     transaction: WriteTransaction, table_id: int, columns: Sequence[str], engine: str | None
 ) -> int:
-    """Deletes statistics of these columns, of all for an empty list, that this engine has written, or any if None;
-    returns how many there were."""
+    """Deletes statistics of these columns (an empty list: all) that `engine` has written (None: any); returns their
+    number."""
     statement = delete(TAB_COL_STATS).where(TAB_COL_STATS.c.TBL_ID == table_id)
     if engine is not None:
         statement = statement.where(of_engine(TAB_COL_STATS, features_of(transaction.connection), engine))
@@ -109,9 +109,10 @@ def delete_table_statistics(
 
 
 def take_claims_of_table_back(transaction: WriteTransaction, row: TableRow, columns: Sequence[str]) -> None:
-    """Nothing is claimed any more of columns (none named: of any) whose statistics were deleted.
+    """Removes the claims about columns (none named: all) whose statistics were deleted.
 
-    Hive leaves the claim (4.0.1, HIVE-28655). It is one for all engines, so it goes with the statistics of any.
+    Hive keeps them (4.0.1, HIVE-28655). There is one claim for all engines, so it is removed with the statistics of
+    any.
     """
     before = row.table.parameters or {}
     row.table.parameters = without_claims_about_columns(before, columns)
@@ -122,10 +123,10 @@ def take_claims_of_table_back(transaction: WriteTransaction, row: TableRow, colu
 def merge_table_statistics(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, statistics: ColumnStatistics, writer: Writer
 ) -> None:
-    """Merges into what is stored, as far as that is accurate; columns that are not marked so stay as they are.
+    """Merges into the stored statistics, as far as these are accurate. Columns not marked as accurate are not changed.
 
-    Where a snapshot does not allow to use what is stored, or that is of an aborted write id, all claims of
-    accuracy are taken back.
+    If the snapshot does not permit the use of the stored statistics, or they are of an aborted write id, all claims of
+    accuracy are removed.
     """
     table = row.table
     own = prepared(statistics, table, context.now_s())
@@ -144,7 +145,7 @@ def merge_table_statistics(
         before_image = copy.copy(table)
         before_image.parameters = dict(parameters)
         table.parameters = after
-        if writer.given_write_id is not None:  # without one they would count as of no transaction, and be valid for all
+        if writer.given_write_id is not None:  # without a write id they would count as valid for everybody
             _store_table_write_id(transaction, row, writer)
         transaction.append_event(
             context.messages.build_alter_table(before_image, table, write_id=writer.event_write_id)

@@ -1,4 +1,4 @@
-"""Column statistics read from the database.
+"""Reads column statistics from the database.
 
 Facts: `ObjectStore.getTableColumnStatistics`, `getPartitionColumnStatistics`, `get_aggr_stats_for` (Hive 4.0.1).
 """
@@ -28,7 +28,7 @@ class StatisticsReader:
     """Reads statistics on a connection, with the settings of a store."""
 
     def __init__(self, context: StoreContext, connection: Connection, *, whole: bool = False) -> None:
-        """`whole`: bit vectors and histograms are read, whatever the settings say of answers."""
+        """`whole`: reads bit vectors and histograms even if the settings exclude them from replies."""
         settings = context.settings.catalog
         self._connection = connection
         self._features = features_of(connection)
@@ -36,15 +36,15 @@ class StatisticsReader:
         self._histograms = whole or settings.statistics_histograms
 
     def of_table(self, table_id: int, columns: Iterable[str], engine: str) -> tuple[list[ColumnStatisticsObj], int]:
-        """(statistics of the columns that have any, by column name; when they were made, epoch seconds). One
-        statement."""
+        """Statistics of the requested columns that have any, by column name, and the time of the latest (epoch
+        seconds). One statement."""
         found = sorted(self.of_table_each(table_id, columns, engine), key=lambda one: _column(one[0]))
         return [statistics for statistics, _ in found], max((made_s for _, made_s in found), default=0)
 
     def of_table_each(
         self, table_id: int, columns: Iterable[str], engine: str
     ) -> list[tuple[ColumnStatisticsObj, int]]:
-        """(statistics, when made, epoch seconds) of the columns that have any, in no order. One statement."""
+        """(statistics, time in epoch seconds) of the requested columns that have any, unordered. One statement."""
         asked = {column.lower() for column in columns}
         statement = self._of(TAB_COL_STATS, engine).where(TAB_COL_STATS.c.TBL_ID == bindparam("table_id"))
         parameters: dict[str, Any] = {"table_id": table_id, "engine": engine}
@@ -56,9 +56,9 @@ class StatisticsReader:
     def of_partitions(
         self, table: PartitionedTable, names: Sequence[str], columns: Iterable[str], engine: str
     ) -> Iterator[tuple[str, ColumnStatisticsObj, int]]:
-        """(partition name, statistics, when made) of the named partitions and columns, in no order.
+        """(partition name, statistics, time) of the named partitions and columns, unordered.
 
-        One statement per 5,000 names, one in all for more than 20,000.
+        One statement per 5,000 names; one statement in all for more than 20,000.
         """
         wanted, asked = set(names), {column.lower() for column in columns}
         statement = (
@@ -83,8 +83,8 @@ class StatisticsReader:
     def _of_columns(
         self, statement: Select[Any], table: Any, asked: Collection[str], parameters: dict[str, Any]
     ) -> Select[Any]:
-        """The statement for these columns; for all where more are asked for than a statement takes, and the caller
-        leaves out the others."""
+        """Adds a condition for these columns. If there are too many for a statement, it selects all columns, and the
+        caller filters."""
         names = possible_names(self._connection, sorted(asked), table.c.COLUMN_NAME)
         if len(names) > MAX_LISTED:
             return statement
@@ -98,7 +98,8 @@ class StatisticsReader:
 
 
 def of_engine(table: Any, features: SchemaFeatures, engine: str) -> Any:
-    """The condition on who wrote the statistics, over the parameter `engine`. Before Hive 4 there was but `hive`."""
+    """A condition on the engine of the statistics, with the parameter `engine`. Before Hive 4 the only engine was
+    `hive`."""
     if features.has(table.c.ENGINE):
         return table.c.ENGINE == bindparam("engine")
     return bindparam("engine") == "hive"
@@ -109,7 +110,7 @@ def _column(statistics: ColumnStatisticsObj) -> str:
 
 
 def _is_asked(statistics: ColumnStatisticsObj, asked: Collection[str]) -> bool:
-    """MySQL and MariaDB find `a` by `a `, too."""
+    """MySQL and MariaDB also find `a` for `a `."""
     return _column(statistics).lower() in asked
 
 
@@ -132,9 +133,9 @@ _CLAIMS_OF_NAMES = _CLAIMS.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", e
 def partitions_with_valid_statistics(
     connection: Connection, table: PartitionedTable, names: Sequence[str], valid_write_ids: str
 ) -> set[str]:
-    """Those of the named partitions whose statistics may be used by a reader with this snapshot."""
+    """Those of the named partitions whose statistics are valid for a reader with this snapshot."""
     if not features_of(connection).has(PARTITIONS.c.WRITE_ID):
-        # Before Hive 4 statistics are of no transaction, and are valid for everybody.
+        # Before Hive 4 statistics have no write id and are valid for everybody.
         return set(names)
     wanted = set(names)
     statement = _CLAIMS
@@ -158,7 +159,7 @@ def partitions_with_valid_statistics(
 def statistics_of_partitions(
     found: Iterable[tuple[str, ColumnStatisticsObj, int]], table: TableName, engine: str
 ) -> list[ColumnStatistics]:
-    """One struct per partition, by its name; columns by theirs."""
+    """One struct per partition, by name; the columns by name."""
     by_name: dict[str, ColumnStatistics] = {}
     for name, statistics, last_analyzed_s in found:
         known = by_name.get(name)

@@ -69,7 +69,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
     def read_of_table(
         self, connection: Connection, row: TableRow, engine: str, valid_write_ids: str | None
     ) -> ColumnStatistics | None:
-        """Statistics of all columns of a table that is at hand; None when there are none. One statement."""
+        """Statistics of all columns of a table that was read already; None if there are none. One statement."""
         found = self._of_table(connection, row, column_names(row.table), engine, valid_write_ids)
         return found if found.statsObj else None
 
@@ -245,7 +245,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
     def _delete_of_table(
         self, transaction: WriteTransaction, row: TableRow, doomed: list[str], engine: str | None
     ) -> bool:
-        """Whether there were any: else nothing is changed, and told."""
+        """Returns whether there were any. If not, nothing is changed and no event logged."""
         if not delete_table_statistics(transaction, row.table_id, doomed, engine):
             return False
         take_claims_of_table_back(transaction, row, doomed)
@@ -289,7 +289,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         doomed: list[str],
         engine: str | None,
     ) -> set[int]:
-        """Of these (id, name): which had any. Nothing is changed of the others, and told."""
+        """Returns those of these partitions (id, name) that had any. The others are not changed and get no event."""
         had = delete_partition_statistics(transaction, [part_id for part_id, _ in partitions], doomed, engine)
         take_claims_of_partitions_back(transaction, sorted(had), doomed)
         whole_or_columns: Sequence[str | None] = doomed or [None]
@@ -329,7 +329,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
 
 
 def aggregation_rules(context: StoreContext) -> AggregationRules:
-    """How the store's settings want statistics aggregated; a cache uses the same."""
+    """How the settings require statistics to be aggregated. A cache uses the same rules."""
     settings = context.settings.catalog
     return AggregationRules(
         sketches=settings.statistics_sketches,
@@ -340,7 +340,7 @@ def aggregation_rules(context: StoreContext) -> AggregationRules:
 
 
 def _described_table(statistics: ColumnStatistics) -> TableName:
-    """The table that the statistics are of. Raises InvalidObjectException, InvalidInputException."""
+    """The table of the statistics. Raises InvalidObjectException, InvalidInputException."""
     description = statistics.statsDesc
     if description is None or statistics.statsObj is None:
         raise InvalidObjectException("Invalid column stats object")
@@ -350,7 +350,7 @@ def _described_table(statistics: ColumnStatistics) -> TableName:
 
 
 def _deletable(connection: Connection, name: TableName) -> TableRow:
-    """The table, locked. Raises NoSuchObjectException, and MetaException: its statistics are of transactions."""
+    """Locks and reads the table. Raises NoSuchObjectException, and MetaException if the table is transactional."""
     row = _found(lock_table(connection, *name), name)
     if is_transactional(row.table):
         raise MetaException("Cannot delete stats via this API for a transactional table")

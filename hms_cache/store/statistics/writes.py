@@ -1,4 +1,4 @@
-"""What writing column statistics has in common for tables and partitions: names, accuracy, merging.
+"""Common parts of writing column statistics of tables and partitions: names, accuracy, merging.
 
 Facts: `ObjectStore.updateTableColumnStatistics`, `updatePartitionColumnStatistics`, `HMSHandler.set_aggr_stats_for`
 (Hive 4.0.1).
@@ -29,10 +29,10 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 
 def writer_of_new_object(database: str, table: str, write_id: int | None) -> Writer:
-    """Who writes the statistics that came with a new table or partition, as they do from a replication's source.
+    """The writer of statistics that were sent with a new table or partition, as by a replication.
 
-    The snapshot is made up: all that is known is that the object's own write id was valid where the statistics come
-    from (`HMSHandler.create_table_core`, `add_partitions_core`).
+    Its snapshot is constructed: it is only known that the object's own write id was valid in the source
+    (`HMSHandler.create_table_core`, `add_partitions_core`).
     """
     if write_id is None or write_id < 1:
         return ANY_WRITER
@@ -40,7 +40,7 @@ def writer_of_new_object(database: str, table: str, write_id: int | None) -> Wri
 
 
 def prepared(statistics: ColumnStatistics, table: Table, now_s: int) -> ColumnStatistics:
-    """A copy with names as stored, and made now."""
+    """A copy with names as stored, and the current time."""
     description = copy.copy(statistics.statsDesc)
     description.catName, description.dbName = table.catName, table.dbName
     description.tableName = table.tableName
@@ -48,17 +48,18 @@ def prepared(statistics: ColumnStatistics, table: Table, now_s: int) -> ColumnSt
     own = copy.copy(statistics)
     own.engine = own.engine or "hive"
     own.statsDesc = description
-    # The figures themselves are not changed, and are most of it.
-    # Of a column that is named twice, also in two cases, the last ones count: there is one row for it.
+    # The figures themselves are not copied. If a column is named twice, also in different letter case, the last one
+    # counts, since it has one row.
     by_column = {one.colName.lower(): one for one in statistics.statsObj or ()}
     own.statsObj = [ColumnStatisticsObj(name, one.colType.lower(), one.statsData) for name, one in by_column.items()]
     return own
 
 
 def leave_unbounded_out(own: ColumnStatistics) -> frozenset[str]:
-    """Takes out what not every database can keep (`with_finite_values`); the columns that have lost a bound by it.
+    """Removes values that not every database can store (`with_finite_values`); returns the columns that have lost a
+    bound.
 
-    Their statistics are not exact: `max()` of a column that holds an infinity is not what the rest of its values say.
+    Their statistics are not exact: if a column contains an infinity, `max()` does not follow from its other values.
     """
     unbounded = frozenset(one.colName for one in own.statsObj if not is_bounded(one))
     own.statsObj = [with_finite_values(one) for one in own.statsObj]
@@ -66,9 +67,9 @@ def leave_unbounded_out(own: ColumnStatistics) -> frozenset[str]:
 
 
 def normalized_partition_name(name: str) -> str:
-    """The name with its keys in lower case (`HMSHandler.lowerCaseConvertPartName`), but for what is escaped in them.
+    """The name with its keys in lower case (`HMSHandler.lowerCaseConvertPartName`), except escaped characters in them.
 
-    Hive writes an escaped key in lower case, too, and finds the partition all the same, by its values.
+    Hive also converts the escape sequences in a key, and finds the partition nevertheless, by its values.
     """
     parts = (part.partition("=") for part in name.split("/"))
     return "/".join(f"{_in_lower_case(key)}{equals}{value}" for key, equals, value in parts)
@@ -82,7 +83,7 @@ _ESCAPE = re.compile("%[0-9a-f]{2}")
 
 
 def check_columns(table: Table, columns: Iterable[str], *others: Sequence[Any] | None) -> None:
-    """The columns must be among the table's or among those of the `others`."""
+    """Raises an exception unless the columns are the table's or among the `others`."""
     own = table.sd.cols if table.sd is not None else None
     known = {field.name.lower() for fields in (own, *others) for field in fields or ()}
     for column in columns:
@@ -99,9 +100,9 @@ def parameters_after(
     aborted: Collection[int] = (),
     unbounded: Collection[str] = (),
 ) -> dict[str, str]:
-    """The columns count as accurate from now on, but those that are `unbounded`; for a transactional table only if the
-    writer's snapshot allows it, and what it adds to is of no aborted write id: else nothing does, since the writer's
-    own id would vouch for it."""
+    """The parameters with the claim that the columns are accurate, except `unbounded` ones. For a transactional table
+    this requires that the writer's snapshot permits it and that the stored statistics are not of an aborted write id;
+    otherwise no claim is kept, since the writer's own id would make it valid."""
     after = dict(without_claims_about_columns(dict(before), unbounded)) if unbounded else dict(before)
     exact = [column for column in columns if column not in unbounded]
     if exact or not unbounded:
@@ -123,15 +124,15 @@ def parameters_after(
 
 
 def aborted_writers(connection: Connection, table: Table, write_ids: Iterable[int]) -> frozenset[int]:
-    """Those of the write ids, under which statistics of the table are stored, that were aborted. At most one statement
-    per 500 ids; none for a table that is not transactional."""
+    """Those of the write ids under which statistics of the table are stored that were aborted. At most one statement
+    per 500 ids; none if the table is not transactional."""
     if not is_transactional(table):
         return frozenset()
     return aborted_write_ids(connection, (table.catName, table.dbName, table.tableName), write_ids)
 
 
 def without_claims(parameters: Mapping[str, str]) -> dict[str, str]:
-    """The parameters without any claim that statistics are accurate."""
+    """The parameters without any claim of accuracy."""
     after = dict(parameters)
     clear_column_statistics_accurate(after)
     set_basic_statistics_accurate(after, False)
@@ -141,7 +142,7 @@ def without_claims(parameters: Mapping[str, str]) -> dict[str, str]:
 def merged(
     new: Sequence[ColumnStatisticsObj], old: Iterable[ColumnStatisticsObj], accurate: frozenset[str]
 ) -> list[ColumnStatisticsObj]:
-    """The new statistics, with the old ones of the same columns merged in; without columns that are not accurate."""
+    """The new statistics, merged with the old ones of the same columns; without columns that are not accurate."""
     by_column = {one.colName: one for one in old}
     return [
         merge_into_new(one, by_column[one.colName]) if one.colName in by_column else one

@@ -1,1 +1,1 @@
-"""Tables in the database: creation, changes, moves, drops."""
+"""Writes and reads of tables: creation, changes, moves, drops."""

@@ -1,4 +1,4 @@
-"""What an alter of a table may not change. Facts: `HiveAlterHandler.alterTable` (Hive 4.0)."""
+"""Checks which changes an alter of a table may make. Facts: `HiveAlterHandler.alterTable` (Hive 4.0)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidOpera
 
 
 def require_parts(new: Table) -> None:
-    """Raises MetaException for a new table that lacks what Hive cannot do without."""
+    """Raises MetaException if the new table lacks a part without which Hive fails."""
     if new.tableName is None or new.dbName is None:
         raise MetaException("The new table has no name or no database")
     if new.sd is None or new.sd.cols is None or new.sd.serdeInfo is None:
@@ -23,7 +23,7 @@ def require_parts(new: Table) -> None:
 
 
 def check_new_table(new: Table, settings: CatalogSettings) -> None:
-    """What can be told from the new table alone. Raises InvalidOperationException."""
+    """Checks the new table by itself. Raises InvalidOperationException."""
     if not is_valid_name(new.tableName, special_characters=settings.special_characters_in_table_names):
         raise InvalidOperationException(f"{new.tableName} is not a valid object name")
     wrong = invalid_type(new.sd.cols)
@@ -36,9 +36,9 @@ def check_new_table(new: Table, settings: CatalogSettings) -> None:
 
 
 def check_change(old: Table, new: Table, settings: CatalogSettings, environment_context: EnvironmentOptions) -> None:
-    """What the new table may not differ in. Raises InvalidOperationException."""
+    """Checks the differences between the tables. Raises InvalidOperationException."""
     if is_view(old):
-        # A view takes its columns from its query.
+        # A view's columns come from its query.
         return
     _check_column_types(old, new, settings)
     if environment_context.changes_partition_keys:
@@ -62,5 +62,5 @@ def _check_column_types(old: Table, new: Table, settings: CatalogSettings) -> No
 
 
 def _names(keys: Sequence[FieldSchema] | None) -> list[str]:
-    """Names of partition keys; types and comments may change."""
+    """Names of partition keys; their types and comments may change."""
     return [key.name.lower() for key in keys or ()]

@@ -1,7 +1,7 @@
-"""What follows from changed columns or a new name: column descriptors, partitions, statistics, constraints.
+"""Consequences of changed columns or a new name: column descriptors, partitions, statistics, constraints.
 
-All of it is done by statements over the table as a whole; their number does not depend on the number of partitions.
-Facts: `HiveAlterHandler.alterTable`, `deleteTableColumnStats`, `updateOrGetPartitionColumnStats` (Hive 4.0).
+All statements apply to the table as a whole; their number does not depend on the number of partitions. Facts:
+`HiveAlterHandler.alterTable`, `deleteTableColumnStats`, `updateOrGetPartitionColumnStats` (Hive 4.0).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Table
 
 
 def replace_columns(transaction: WriteTransaction, row: TableRow, new: Table) -> int | None:
-    """The CD_ID for the new columns: the old one when they are the same, else a new one that constraints move to.
+    """The CD_ID of the new columns: the old one if they are equal, otherwise a new one, to which constraints are moved.
 
-    The old one stays for the partitions that share it; `drop_unused_columns` removes it once nobody does.
+    The old one is kept for partitions that share it; `drop_unused_columns` deletes it if there are none.
     """
     old_columns = (row.table.sd.cols if row.table.sd is not None else None) or []
     if row.cd_id is not None and are_same_columns(old_columns, new.sd.cols):
@@ -51,7 +51,7 @@ def replace_columns(transaction: WriteTransaction, row: TableRow, new: Table) ->
 
 
 def drop_unused_columns(connection: Connection, row: TableRow, cd_id: int | None) -> None:
-    """Deletes the table's former column descriptor if no partition has it either."""
+    """Deletes the table's former column descriptor unless partitions use it."""
     if row.cd_id is not None and row.cd_id != cd_id:
         delete_unused_column_descriptors(connection, [row.cd_id])
 
@@ -59,7 +59,7 @@ def drop_unused_columns(connection: Connection, row: TableRow, cd_id: int | None
 def update_partition_columns(
     connection: Connection, row: TableRow, new: Table, cd_id: int | None, *, cascade: bool, settings: CatalogSettings
 ) -> None:
-    """Carries a change of columns to the partitions (with `cascade`) and to their statistics, as Hive does."""
+    """Applies a change of columns to the partitions (with `cascade`) and their statistics, as Hive does."""
     old_columns, new_columns = row.table.sd.cols or [], new.sd.cols
     if cascade and not are_same_columns(old_columns, new_columns):
         former = (
@@ -80,10 +80,10 @@ def update_partition_columns(
 
 
 def update_table_statistics(connection: Connection, row: TableRow, new: Table, features: SchemaFeatures) -> None:
-    """Drops column statistics of columns that are gone or have another type; the others follow a new name."""
+    """Deletes column statistics of columns that were removed or have another type; the others get the new name."""
     old = row.table
     if is_transactional(old) != is_transactional(new):
-        # A conversion; its statistics are judged by their write id.
+        # The table is converted; its statistics are checked by their write id.
         return
     is_renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
     statistics = TAB_COL_STATS.c
@@ -101,7 +101,7 @@ def update_table_statistics(connection: Connection, row: TableRow, new: Table, f
 
 
 def rename_partition_statistics(connection: Connection, row: TableRow, new: Table, features: SchemaFeatures) -> None:
-    """Gives the partitions' column statistics the table's new name."""
+    """Stores the table's new name in the partitions' column statistics."""
     if features.has(PART_COL_STATS.c.TABLE_NAME):
         connection.execute(
             update(PART_COL_STATS)
@@ -111,9 +111,9 @@ def rename_partition_statistics(connection: Connection, row: TableRow, new: Tabl
 
 
 def move_partition_locations(connection: Connection, row: TableRow, old: Location, new: Location) -> None:
-    """Partitions inside the table's old directory, or at it, lie at the same place inside its new one.
+    """Changes the locations of partitions at or inside the table's old directory to the same place in the new one.
 
-    However they spell it: those of an object store under another of its schemes keep that, as in Hive.
+    Any spelling is recognized; a location in an object store keeps its scheme, as in Hive.
     """
     column = SDS.c.LOCATION
     text = cast(column, String(4000))
@@ -139,13 +139,13 @@ def _is_of_partition(table: Any, row: TableRow) -> Any:
 
 
 def _gone(found: Any, columns: list[FieldSchema]) -> list[tuple[str, str]]:
-    """Those (name, type) of statistics that no column has."""
+    """Statistics (name, type) that do not match any column."""
     kept = {(column.name.lower(), column.type.lower()) for column in columns}
     return sorted((name, kind) for name, kind in found if (name.lower(), kind.lower()) not in kept)
 
 
 def _drop_partition_statistics(connection: Connection, row: TableRow, columns: list[FieldSchema]) -> None:
-    """Deletes statistics of columns that are gone, and what the partitions' parameters claim of them."""
+    """Deletes statistics of removed columns, and the claims about them in the partitions' parameters."""
     statistics = PART_COL_STATS.c
     mine = _is_of_partition(PART_COL_STATS, row)
     if not connection.execute(select(exists().where(mine))).scalar():
@@ -162,7 +162,7 @@ def _drop_partition_statistics(connection: Connection, row: TableRow, columns: l
 
 
 def _take_claims_back(connection: Connection, row: TableRow, columns: Collection[str] = ()) -> None:
-    """What the partitions' parameters claim of these columns (none named: of any)."""
+    """Removes the claims about these columns (none named: about all) from the partitions' parameters."""
     claims = (_is_of_partition(PARTITION_PARAMS, row), PARTITION_PARAMS.c.PARAM_KEY == COLUMN_STATS_ACCURATE)
     claim = PARTITION_PARAMS.c.PARAM_VALUE
     texts = connection.execute(select(claim).where(*claims).group_by(claim, ExactText(claim))).scalars().all()

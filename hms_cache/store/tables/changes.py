@@ -1,4 +1,4 @@
-"""Altering tables: rename with their directory, columns, parameters, compare-and-set.
+"""Alters tables: rename with the directory, columns, parameters, compare-and-set.
 
 Facts: `HMSHandler.alter_table_core`, `HiveAlterHandler.alterTable`, `ObjectStore.alterTable` (Hive 4.0).
 """
@@ -72,7 +72,7 @@ from hms_cache.values import frozen
 
 @frozen
 class TableChange:
-    """What a client asks of `alter_table`, besides the new table."""
+    """The parameters of `alter_table`, except the new table."""
 
     name: TableName
     writer: Writer = ANY_WRITER
@@ -99,14 +99,14 @@ class TableChanges(PartOfStore):
         self._normalize(new, change)
         run_write(
             self._database,
-            # Each attempt begins with what the client sent.
+            # Each attempt begins with the client's struct.
             lambda transaction: alter_table(self._context, transaction, change, copied(new)),
         )
 
     def update_creation_metadata(self, name: TableName, creation_metadata: CreationMetadata) -> None:
         """See `TableWrites.update_creation_metadata`.
 
-        Logs an ALTER_TABLE event, which Hive does not: without one no other server could know.
+        Logs an ALTER_TABLE event, which Hive does not: without it no other server would see the change.
         """
         wanted = copied(creation_metadata)
         wanted.catName, wanted.dbName, wanted.tblName = name
@@ -138,7 +138,7 @@ class TableChanges(PartOfStore):
         run_write(self._database, replace, ids={"MCreationMetadata": 1})
 
     def _normalize(self, new: Table, change: TableChange) -> None:
-        """Names in lower case, what is absent filled in, the location as Hive writes it."""
+        """Normalizes names, fills in missing fields, and formats the location as Hive does."""
         new.tableName = normalize_identifier(new.tableName)
         new.dbName = normalize_identifier(new.dbName)
         sent = new.catName or change.name.catalog
@@ -162,7 +162,7 @@ class TableChanges(PartOfStore):
 
 
 def alter_table(context: StoreContext, transaction: WriteTransaction, change: TableChange, new: Table) -> None:
-    """Makes a table be `new` inside a transaction, with all that follows from it, event included."""
+    """Changes a table to `new` inside a transaction, with all consequences and the event."""
     connection = transaction.connection
     is_renamed = (new.dbName, new.tableName) != (change.name.database, change.name.table)
     row = lock_table(connection, *change.name)
@@ -195,7 +195,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     if moved is None and (not is_renamed or _is_elsewhere(context, old, new)):
         _update_basic_statistics(context, connection, old, new, change.writer.options)
     if not is_view(new) and not new.sd.location:
-        new.sd.location = old.sd.location  # none sent is no change of it
+        new.sd.location = old.sd.location  # an omitted location is not changed
     _release_new_place(context, connection, old, new)
     _judge_statistics(connection, old, new, change)
     cd_id = replace_columns(transaction, row, new)
@@ -214,7 +214,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
 
 
 def _check_location(context: StoreContext, old: Table, new: Table) -> None:
-    """Raises MetaException for a new location with a scheme that is not allowed; one that is there may stay."""
+    """Raises MetaException for a new location with a scheme that is not allowed; an existing one may stay."""
     if is_view(new) or new.sd is None or not new.sd.location:
         return
     if old.sd is None or new.sd.location != old.sd.location:
@@ -231,7 +231,7 @@ def _normal(context: StoreContext, text: str) -> str:
 
 
 def _is_elsewhere(context: StoreContext, old: Table, new: Table) -> bool:
-    """Whether the client has given the table another location: other files are the table's from now on."""
+    """Whether the client has given the table another location, so that its files are different ones."""
     if not new.sd.location:
         return False
     if old.sd is None or not old.sd.location:
@@ -240,16 +240,17 @@ def _is_elsewhere(context: StoreContext, old: Table, new: Table) -> bool:
 
 
 def _release_new_place(context: StoreContext, connection: Connection, old: Table, new: Table) -> None:
-    """No cleaner deletes the directory that the table has got, by its new name or from the client."""
+    """Makes sure that no cleaner deletes the table's new directory, which results from a new name or comes from the
+    client."""
     if not is_view(new) and _is_elsewhere(context, old, new):
         release_place(context, connection, new, context.warehouse.location(new.sd.location))
 
 
 def _take_name(connection: Connection, row: TableRow, new: Table, database_id: int) -> None:
-    """Gives the row its new name, before a directory moves.
+    """Stores the new name before a directory is moved.
 
-    Of two tables that get one name the unique key lets one pass; the other waits here and fails with its files in
-    place. Were the directories moved first, the loser would undo a move over what is the winner's by then (P10).
+    If two tables get the same name, the unique key admits one; the other waits here and fails with its files in place.
+    If directories were moved first, the second one would undo its move over files of the first (P10).
     """
     try:
         values = {"TBL_NAME": new.tableName, "DB_ID": database_id}
@@ -259,7 +260,7 @@ def _take_name(connection: Connection, row: TableRow, new: Table, database_id: i
 
 
 def _databases(connection: Connection, change: TableChange, new: Table) -> tuple[DatabaseRow, DatabaseRow]:
-    """Where the table is and where it shall be. Raises InvalidOperationException for a database that is not there."""
+    """The table's current and new database. Raises InvalidOperationException if one does not exist."""
     found: list[DatabaseRow] = []
     for name in (change.name.database, new.dbName):
         row = (
@@ -279,8 +280,10 @@ def _databases(connection: Connection, change: TableChange, new: Table) -> tuple
 def check_expected_parameter(connection: Connection, row: TableRow, new: Table, expected: ExpectedParameter) -> None:
     """Raises MetaException unless the parameter is as expected.
 
-    The table's row is locked, so nobody of ours can change the parameter until the commit. A Java metastore that
-    alters the table without that lock conflicts with the conditional update of the parameter itself (HIVE-28121)."""
+    The table's row is locked, so that no server of this program can change the parameter before the commit. A Java
+    metastore that alters the table without this lock conflicts with the conditional update of the parameter itself
+    (HIVE-28121).
+    """
     if expected.value is not None and expected.key not in new.parameters:
         raise MetaException(f"New value for expected key {expected.key} is not set")
     actual = (row.table.parameters or {}).get(expected.key)
@@ -310,14 +313,14 @@ def check_expected_parameter(connection: Connection, row: TableRow, new: Table, 
 def _update_basic_statistics(
     context: StoreContext, connection: Connection, old: Table, new: Table, environment_context: EnvironmentOptions
 ) -> None:
-    """Looks at the directory of an unpartitioned table again, as Hive does on every alter that does not forbid it.
+    """Reads the directory of an unpartitioned table again, as Hive does on every alter that does not forbid it.
 
-    Of a directory that this server may not list, nothing is claimed unless a task has counted, and another one's
-    figures are gone, unless nothing is there yet: else a table that is moved to files of others would answer `count(*)`
-    for those it had before.
+    If this server may not list the directory, claims are kept only if a statistics task has counted; the figures of
+    another directory are removed, unless nothing exists at the new one yet. Otherwise a table that is moved to other
+    files would answer `count(*)` with the number of its former rows.
 
-    The parameter DO_NOT_UPDATE_STATS is taken away where Hive would look, and stays where the context has forbidden it
-    already: Iceberg and Trino send both (`MetaStoreServerUtils.requireCalStats`, `updateTableStatsSlow`, 4.0.1).
+    The parameter DO_NOT_UPDATE_STATS is removed where Hive would read the directory, and kept if the context already
+    forbids that: Iceberg and Trino send both (`MetaStoreServerUtils.requireCalStats`, `updateTableStatsSlow`, 4.0.1).
     """
     if is_view(new) or new.partitionKeys:
         return
@@ -344,9 +347,9 @@ def _update_basic_statistics(
 
 
 def _judge_statistics(connection: Connection, old: Table, new: Table, change: TableChange) -> None:
-    """Keeps what a transactional table claims of its statistics true. Source: `ObjectStore.alterTable`.
+    """Keeps the claims about a transactional table's statistics correct. Source: `ObjectStore.alterTable`.
 
-    The write id of the table moves only with a list of valid write ids: it is that of the statistics.
+    The table's write id is that of its statistics: it changes only with a list of valid write ids.
     """
     new.writeId = old.writeId
     if not is_transactional(new):
@@ -372,7 +375,7 @@ def _judge_statistics(connection: Connection, old: Table, new: Table, change: Ta
 
 
 def _list_of_the_writer(old: Table, new: Table, change: TableChange) -> str | None:
-    """The writer's list; none where the change rewrites partitions of the table (`HiveAlterHandler.alterTable`)."""
+    """The writer's list; None if the change rewrites partitions of the table (`HiveAlterHandler.alterTable`)."""
     if old.partitionKeys:
         if (old.dbName, old.tableName) != (new.dbName, new.tableName):
             return None
@@ -391,7 +394,7 @@ def _follow_up(
     cd_id: int | None,
     moved: tuple[Location, Location] | None,
 ) -> None:
-    """Partitions and statistics."""
+    """Updates partitions and statistics."""
     features = features_of(connection)
     is_partitioned = bool(row.table.partitionKeys)
     is_renamed = (row.table.dbName, row.table.tableName) != (new.dbName, new.tableName)
@@ -410,7 +413,7 @@ def _write_row(transaction: WriteTransaction, row: TableRow, new: Table, databas
     connection = transaction.connection
     old = row.table
     values = {**table_values(new), "DB_ID": database_id}
-    if values != {**table_values(old), "DB_ID": row.database_id}:  # mostly parameters alone are changed
+    if values != {**table_values(old), "DB_ID": row.database_id}:  # usually only parameters have changed
         writable = features_of(connection).writable(TBLS, values)
         connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(writable))
     write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, old.parameters, new.parameters)

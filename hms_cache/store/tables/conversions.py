@@ -1,4 +1,4 @@
-"""Tables that become full ACID by an alter: their files and their write ids.
+"""Tables that an alter converts to full ACID: their files and their write ids.
 
 Facts: `TransactionalValidationListener` (Hive 4.0.1).
 """
@@ -18,14 +18,14 @@ from hms_cache.store.write_ids.allocation import seed_write_id
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, SeedTableWriteIdsRequest, Table
 
 _FILE_OF_HIVE = re.compile(r"[0-9]+_[0-9]+(_copy_[0-9]+)?")
-"""Names of the files that Hive itself writes into tables without transactions."""
+"""Names of files that Hive itself writes into tables without transactions."""
 
 
 def require_files_of_hive(context: StoreContext, connection: Connection, row: TableRow, new: Table) -> None:
-    """Raises MetaException where the table has files that Hive did not name, as Spark's.
+    """Raises MetaException if the table has files with other names than Hive's, such as Spark's.
 
-    Hive's readers and compactor of transactional tables take the bucket from the name: a major compaction leaves other
-    files out, and the cleaner then deletes them. What lies outside of what is allowed is not looked at.
+    Hive's readers and compactor of transactional tables derive the bucket from the name: a major compaction omits other
+    files, and the cleaner then deletes them. Files outside the allowed locations are not checked.
     """
     if not context.warehouse.manages_files:
         return
@@ -46,7 +46,7 @@ def require_files_of_hive(context: StoreContext, connection: Connection, row: Ta
 
 
 def begin_write_ids(connection: Connection, new: Table) -> None:
-    """A converted table's files count as written before all of its write ids."""
+    """Files of a converted table count as written before all of its write ids."""
     ids = NEXT_WRITE_ID.c
     found = connection.execute(
         select(ids.NWI_NEXT).where(ids.NWI_DATABASE == new.dbName, ids.NWI_TABLE == new.tableName)

@@ -1,4 +1,4 @@
-"""Creating tables. Facts: `HMSHandler.create_table_core`, `ObjectStore.createTable` (Hive 4.0)."""
+"""Creates tables. Facts: `HMSHandler.create_table_core`, `ObjectStore.createTable` (Hive 4.0)."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 _WAYS_OF_CREATION = ("created_with_ctas", "created_with_ctlt")
-"""Parameters that only tell the server how the table came about, by AS SELECT or by LIKE; never stored."""
+"""Parameters that tell the server that the table is created by AS SELECT or LIKE; never stored."""
 
 _TABLE_ID = DirectQuery(
     select(TBLS.c.TBL_ID).where(TBLS.c.DB_ID == bindparam("database_id"), TBLS.c.TBL_NAME == bindparam("name"))
 )
 
 _AUTHORIZER = "SQL"
-"""Which authorization the privileges that come with a table belong to."""
+"""The authorization to which the privileges of a new table belong."""
 
 
 class TableCreation(PartOfStore):
@@ -85,7 +85,7 @@ class TableCreation(PartOfStore):
         statistics, new.colStats = new.colStats, None
 
         def create(transaction: WriteTransaction) -> None:
-            # Each attempt begins with what the client sent.
+            # Each attempt begins with the client's struct.
             created = copied(new)
             self._create(transaction, created, name, privileges, options, constraints)
             if statistics is not None:
@@ -104,7 +104,7 @@ class TableCreation(PartOfStore):
         write_table_statistics(self._context, transaction, row, statistics, writer)
 
     def _check(self, table: Table, options: EnvironmentOptions) -> TableName:
-        """Checks what needs no database and normalizes names. Returns the name."""
+        """Makes the checks that need no database, and normalizes names. Returns the name."""
         if table.dbName is None:
             raise MetaException("Null database name is not allowed")
         _require_what_hive_needs(table)
@@ -122,11 +122,11 @@ class TableCreation(PartOfStore):
         table.sd.cols = lower_columns(table.sd.cols)
         table.sd.sortCols = table.sd.sortCols and stored_orders(table.sd.sortCols)
         _check_columns(table)
-        table.tableType = stored_type(table)  # the parameter EXTERNAL decides what may be transactional, too
+        table.tableType = stored_type(table)  # the parameter EXTERNAL also decides what may be transactional
         check_created_table(table)
         table.ownerType = principal_type(table.ownerType) or PrincipalType.USER
         table.temporary = None
-        # Only transactional tables have one; -1 is Hive's own "none given".
+        # Only transactional tables have one; -1 is Hive's value for none.
         table.writeId = (-1 if table.writeId is None else table.writeId) if is_transactional(table) else 0
         table.sd.storedAsSubDirectories = bool(table.sd.storedAsSubDirectories)
         table.rewriteEnabled = bool(table.rewriteEnabled)
@@ -144,7 +144,7 @@ class TableCreation(PartOfStore):
         connection = transaction.connection
         database = read_database(connection, table.catName, table.dbName)
         if database is None:
-            # Hive's handler answers this type for every spelling of the call.
+            # Hive's handler raises this type for every form of the call.
             raise InvalidObjectException(f"database {name.in_database.as_sent}")
         if database.database.type == DatabaseType.REMOTE:
             raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
@@ -166,7 +166,8 @@ class TableCreation(PartOfStore):
         table.parameters = dict(sorted(table.parameters.items()))
         table.id = insert_table(transaction, table, database.database_id)
         if location is not None:
-            # After the row: who loses the name to another must not undo the directory that the other one uses.
+            # After the row: if another call has taken the name, this one fails before it could undo the other's
+            # directory.
             self._context.warehouse.changes(transaction).make_directory(location)
         _insert_privileges(transaction, table.id, privileges, table.createTime)
         if table.tableType == MATERIALIZED_VIEW and table.creationMetadata is not None:
@@ -178,13 +179,13 @@ class TableCreation(PartOfStore):
     def _place(
         self, files: FileAccess, table: Table, database: DatabaseRow, options: EnvironmentOptions
     ) -> AllowedLocation | None:
-        """Gives the table its location and looks at a directory that is there already. The directory to make.
+        """Sets the table's location and reads an existing directory there. Returns the directory to create.
 
-        None for views, and where files are left alone. Raises MetaException for a scheme that is not allowed.
+        None for views, and if files are left alone. Raises MetaException for a scheme that is not allowed.
         """
         if is_view(table):
             return None
-        # The parameter stays where the context has forbidden to look already, and on views, as in an alter.
+        # As in an alter, the parameter is kept on views and if the context already forbids reading the directory.
         is_forbidden = options.keeps_statistics
         is_forbidden = is_forbidden or take_do_not_update(table.parameters)
         warehouse = self._context.warehouse
@@ -210,9 +211,9 @@ class TableCreation(PartOfStore):
         return allowed or files.allow_making(location)
 
     def _claim_statistics_of_new_table(self, table: Table, location: AllowedLocation | None) -> None:
-        """All statistics of a table without files are known: none of anything. Hive 4 asks for that to be noted.
+        """Marks all statistics of a table without files as known: all are zero. Hive 4 asks for this.
 
-        Otherwise the first insert finds nothing to add its own to, and no `count(*)` is answered from statistics.
+        Otherwise the first insert finds no figures to add to, and no `count(*)` is answered from statistics.
         """
         request = take_request_for_new_table(table)
         if request is None or not self._context.warehouse.manages_files:
@@ -226,7 +227,7 @@ class TableCreation(PartOfStore):
             claim_nothing_there(table.parameters, columns)
 
     def _add_statistics(self, table: Table, location: AllowedLocation | None, options: EnvironmentOptions) -> None:
-        """`location`: None where something may be that this server may not list, of which nothing is exact."""
+        """`location`: None if files may exist that this server may not list; then nothing is claimed to be exact."""
         if has_fast_statistics(table.parameters):
             return
         found = None
@@ -236,10 +237,10 @@ class TableCreation(PartOfStore):
 
 
 def _with_suffix(location: Location, table: Table) -> Location:
-    """The directory with the creating transaction in its name, where the table will be dropped softly.
+    """The directory with the creating transaction in its name, if the table will be dropped softly.
 
-    Its directory then waits for a cleaner, who deletes all of it. A table of the same name that is made meanwhile must
-    lie elsewhere. Source: `HMSHandler.getTableSuffix` (Hive 4.0.1).
+    After the drop its directory waits for a cleaner, which deletes it completely. A new table of the same name must be
+    elsewhere. Source: `HMSHandler.getTableSuffix` (Hive 4.0.1).
     """
     is_wanted = table.txnId is not None and is_parameter_true(table, SOFT_DELETE)
     _, dot, version = location.name.rpartition(".v")
@@ -250,7 +251,7 @@ def _with_suffix(location: Location, table: Table) -> Location:
 
 
 def table_id_of(connection: Connection, database_id: int, name: str) -> int | None:
-    """TBL_ID of a table of the database, None when there is none."""
+    """TBL_ID of a table of the database; None if it does not exist."""
     return carry_out(connection, _table_id_plan(database_id, name))
 
 
@@ -279,7 +280,7 @@ def table_values(table: Table) -> dict[str, Any]:
 def insert_table(transaction: WriteTransaction, table: Table, database_id: int) -> int:
     """Inserts a table with its descriptor, keys and parameters; returns its TBL_ID.
 
-    Raises RetryableConflict when the name was taken or the database dropped at the same moment.
+    Raises RetryableConflict if the name was taken or the database dropped at the same time.
     """
     connection = transaction.connection
     [sd_id] = insert_storage_descriptors(transaction, [table.sd])
@@ -296,7 +297,7 @@ def insert_table(transaction: WriteTransaction, table: Table, database_id: int) 
         PARTITION_KEYS: _rows_of_partition_keys(table_id, table.partitionKeys),
     }
     try:
-        # Upserted: a database that Hive did not make may take more keys for one than `require_distinct_keys` knows.
+        # Upserted: a database that Hive did not create may consider more keys equal than `require_distinct_keys` does.
         insert_together(connection, rows, upserted=[TABLE_PARAMS])
     except IntegrityError as error:
         raise RetryableConflict(f"somebody else created or dropped what table {table.tableName} needs") from error
@@ -322,7 +323,7 @@ def _rows_of_partition_keys(table_id: int, keys: list[FieldSchema] | None) -> li
 
 
 def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMetadata) -> None:
-    """Stores what a materialized view was built from. Raises MetaException for a source table that does not exist."""
+    """Stores the tables from which a materialized view was built. Raises MetaException if one does not exist."""
     connection = transaction.connection
     features = features_of(connection)
     sources = _source_tables(connection, metadata)
@@ -360,8 +361,9 @@ def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMe
 
 
 def _source_tables(connection: Connection, metadata: CreationMetadata) -> dict[int, tuple[int, int, int]]:
-    """TBL_ID and changed-row counters of the tables a view uses: 4.x names them in `sourceTables`, 3.1 in
-    `tablesUsed`. They are of the view's catalog, whatever they say themselves (`ObjectStore.convertToSourceTable`)."""
+    """TBL_ID and changed-row counters of the tables that a view uses: 4.x names them in `sourceTables`, 3.1 in
+    `tablesUsed`. They are looked up in the view's catalog, regardless of their own
+    (`ObjectStore.convertToSourceTable`)."""
     own_catalog = normalize_catalog(metadata.catName or DEFAULT_CATALOG)
     names: dict[tuple[str, str, str], tuple[int, int, int]] = {}
     for full_name in sorted(metadata.tablesUsed or ()):
@@ -430,7 +432,7 @@ def lower_columns(columns: list[FieldSchema] | None) -> list[FieldSchema]:
 
 
 def _require_what_hive_needs(table: Table) -> None:
-    """Raises MetaException for what is missing as a whole, which Hive says of it too (4.0.1, its null pointers)."""
+    """Raises MetaException for a missing part of the table, with the text of Hive (4.0.1, its null pointers)."""
     if table.tableName is None:
         raise MetaException("Null table name is not allowed")
     if table.sd is None:
@@ -444,7 +446,8 @@ def _require_what_hive_needs(table: Table) -> None:
 
 
 def _check_columns(table: Table) -> None:
-    """Raises InvalidObjectException for types Hive does not know, names twice, and skew on no column."""
+    """Raises InvalidObjectException for types that Hive does not support, duplicate names, and skew on a missing
+    column."""
     wrong = invalid_type(table.sd.cols)
     if wrong is not None:
         raise InvalidObjectException(f"Invalid column {wrong}")

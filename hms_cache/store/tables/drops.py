@@ -1,4 +1,4 @@
-"""Dropping tables. Facts: `HMSHandler.drop_table_core`, `ObjectStore.dropTable` (Hive 4.0)."""
+"""Drops tables. Facts: `HMSHandler.drop_table_core`, `ObjectStore.dropTable` (Hive 4.0)."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, NoSuchObjectException, Table
 
 _TABLES_AT_ONCE = 500
-"""Tables read per round when a database is dropped: their events hold whole images."""
+"""Tables read per round when a database is dropped: their events contain whole tables."""
 
 _TABLES_IN_CONDITION = 100
-"""Tables named with their locations in one condition: SQLite nests no expression deeper than 1,000."""
+"""Tables whose locations are in one condition: SQLite limits the nesting of expressions to 1,000."""
 
 _CHILDREN_OF_TABLE = (
     TABLE_PARAMS.c.TBL_ID,
@@ -83,7 +83,7 @@ class TableDrops(PartOfStore):
                 raise NoSuchObjectException(f"{name.as_sent} table not found")
             _require_unused(transaction.connection, [found])
             if is_transactional(found.table):
-                # Where the files stay, a table made anew in their place must not write under their names.
+                # If the files stay, a new table in their place must not write under their names.
                 drop_from_transaction_tables(
                     transaction.connection,
                     ObjectName(name.database, name.table),
@@ -118,19 +118,19 @@ def drop_tables_of_database(
     soft_txn_id: int = 0,
     directories: Sequence[Location] = (),
 ) -> tuple[list[Location], list[Location]]:
-    """Drops all tables of a database, materialized views first, an event each; plans the deletion of their data.
+    """Drops all tables of a database, materialized views first, with an event each; plans the deletion of their data.
 
-    `soft_txn_id`: the transaction under which tables that ask for it (`soft_delete`) are dropped softly, 0 for none.
-    Returns where data stays (of tables that are external without purge, or dropped softly; those of the database's
-    `directories` in which partitions of such tables lie), and the directories that go; one that such a table lies in
-    stays too. What was dropped softly before stays queued with `delete_data`. Raises UsedByViews when a materialized
-    view of another database uses one.
+    `soft_txn_id`: the transaction under which tables with `soft_delete` are dropped softly, 0 for none. Returns the
+    directories whose data stays (of tables that are external without purge or dropped softly, and those of the
+    database's `directories` that contain partitions of such tables), and the directories to delete; a directory that
+    contains such a table stays, too. With `delete_data`, earlier soft drops stay queued. Raises UsedByViews if a
+    materialized view of another database uses one of the tables.
     """
     connection = transaction.connection
     rows = connection.execute(
         select(TBLS.c.TBL_NAME, TBLS.c.TBL_TYPE).where(TBLS.c.DB_ID == database_id).with_for_update()
     ).all()
-    # Where the files stay, a database made anew in their place must not have tables that write under their names.
+    # If the files stay, a new database in their place must not have tables that write under their names.
     drop_from_transaction_tables(
         connection,
         ObjectName(str(database.name)),
@@ -171,8 +171,8 @@ def drop_tables_of_database(
 
 
 def delete_tables(connection: Connection, tables: Sequence[TableRow]) -> None:
-    """Deletes the rows of these tables and of all that belongs to them: partitions, statistics, constraints,
-    privileges. Memory is bounded whatever the number of partitions."""
+    """Deletes the rows of these tables and of everything that belongs to them: partitions, statistics, constraints,
+    privileges. Memory is bounded for any number of partitions."""
     if not tables:
         return
     for row in tables:
@@ -211,7 +211,7 @@ def _delete_creation_metadata(connection: Connection, views: Sequence[TableRow])
 
 
 def _require_unused(connection: Connection, tables: Sequence[TableRow]) -> None:
-    """Raises UsedByViews when a materialized view is built on one of them."""
+    """Raises UsedByViews if a materialized view is built on one of them."""
     ids = [row.table_id for row in tables]
     if not ids:
         return
@@ -229,7 +229,7 @@ def _require_unused(connection: Connection, tables: Sequence[TableRow]) -> None:
 def _partitions_elsewhere(
     context: StoreContext, connection: Connection, tables: Sequence[TableRow]
 ) -> dict[int, list[Location]]:
-    """By TBL_ID: where those partitions are that lie outside of their table's directory, of tables that own data."""
+    """Locations of partitions outside their table's directory, by TBL_ID, for tables that own their data."""
     owners = [
         row
         for row in tables
@@ -251,13 +251,13 @@ def _partitions_elsewhere(
         ]
         for table_id, location in connection.execute(statement.where(or_(*of_some))):
             if location:
-                with suppress(MetaException):  # one that cannot be understood cannot be deleted either
+                with suppress(MetaException):  # a location that cannot be parsed cannot be deleted either
                     found.setdefault(table_id, []).append(context.warehouse.location(location))
     return found
 
 
 def locations_of_tables(context: StoreContext, tables: Iterable[TableRow]) -> list[Location]:
-    """Where the tables lie, those left out whose location cannot be understood."""
+    """Locations of the tables, without those that cannot be parsed."""
     found = []
     for row in tables:
         if row.table.sd and row.table.sd.location:
@@ -275,10 +275,12 @@ def _plan_deletions(
     skip_trash: bool,
     stays: Sequence[Location] = (),
 ) -> list[Location]:
-    """The directories of tables and of their partitions elsewhere go after the commit, when they own their data.
+    """Plans to delete, after the commit, the directories of tables that own their data, and of their partitions
+    elsewhere.
 
-    One that data lies in that `stays` is left, and so are a partition's that the table's own lies in, what lies outside
-    of what is allowed, and what another object uses. That is asked once for all of them. Returns those that go.
+    Not deleted are directories that contain data of `stays`, directories of partitions that contain the table's own,
+    directories that are not allowed, and those that another object uses, which is determined for all at once. Returns
+    the directories to delete.
     """
     if not context.warehouse.manages_files:
         return []
@@ -310,7 +312,7 @@ def _is_dropped(table: Table) -> str:
 def _wanted_deletions(
     context: StoreContext, files: FileAccess, table: Table, partitions: Sequence[Location], stays: Sequence[Location]
 ) -> list[AllowedLocation]:
-    """The directories of one table that may be deleted, as far as other objects leave them."""
+    """The directories of one table that may be deleted, before other objects are considered."""
     try:
         own = context.warehouse.location(table.sd.location)
     except MetaException as error:
@@ -328,7 +330,7 @@ def _wanted_deletions(
         if allowed is None:
             outside.append(location)
         elif location != own and location.is_inside(own) and files.allow_deletion(own) is not None:
-            continue  # it goes with the table's directory
+            continue  # deleted with the table's directory
         else:
             wanted.append(allowed)
     tell_files_stay(_is_dropped(table), outside, OUTSIDE)

@@ -1,4 +1,4 @@
-"""What a new name of a table takes along: its directory, and the rows that know it by name.
+"""Consequences of a table's new name: its directory, and rows that refer to it by name.
 
 Facts: `HiveAlterHandler.alterTable`, `AcidEventListener` (Hive 4.0).
 """
@@ -26,7 +26,7 @@ from hms_cache.store.warehouse import AllowedLocation, Location, WarehouseChange
 from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidOperationException, MetaException, Table
 
 _TRANSLATED_TO_EXTERNAL = "TRANSLATED_TO_EXTERNAL"
-"""Parameter of tables that a Hive 4 server made external although their creator said managed."""
+"""Parameter of tables that a Hive 4 server made external although they were requested as managed."""
 
 
 def move_directory(
@@ -36,9 +36,11 @@ def move_directory(
     new: Table,
     databases: tuple[DatabaseRow, DatabaseRow],
 ) -> tuple[Location, Location] | None:
-    """Moves the directory of a renamed table that lies where its old name put it; (from, to), None without a move.
+    """Moves the directory of a renamed table that has its default location. Returns (from, to), or None if nothing is
+    moved.
 
-    Not moved: views, external tables, tables at a place of their own, those for which the client names a new place.
+    Not moved: views, external tables, tables with other locations, and tables for which the client gives a new
+    location.
     """
     old = row.table
     warehouse = context.warehouse
@@ -64,7 +66,7 @@ def move_directory(
         before, after = (qualified(table.catName, table.dbName, table.tableName) for table in (old, new))
         raise MetaException(f"Alter table not allowed for table {before}to new table = {after}")
     path = _root(context, databases[1], is_external=is_translated).child(table_directory_name(new.tableName)).path
-    # The new place is on the file system of the old one, whatever the database's location says.
+    # The new directory is on the same file system, whatever the database's location is.
     destination = Location(source.scheme, source.authority, path)
     files = FileAccess(context, transaction.connection)
     allowed, goal = files.allow(source), files.allow(destination)
@@ -78,7 +80,7 @@ def move_directory(
             and places_in_use(context, transaction.connection, [source], except_table=row.table_id)
         )
     ):
-        # As a table at a place of its own: the files stay where they are, and the table says so.
+        # As for a table with its own location: the files stay where they are, and so does the location.
         new.sd.location = old.sd.location
         return None
     changes = warehouse.changes(transaction)
@@ -92,8 +94,8 @@ def move_directory(
     if warehouse.exists(allowed):
         _move(changes, old, allowed, goal)
     elif (moved := warehouse.move_records.moved_beside(allowed)) is not None:
-        # By a rename that ended without its commit: its server died, or the database ended its transaction, and with
-        # it the locks, so that it is moved back while others go on.
+        # Moved by a rename that ended without its commit: its server died, or the database ended its transaction and
+        # released its locks, so that the directory is moved back while other calls continue.
         place, record = moved
         if not places_in_use(context, transaction.connection, [place.location]):
             try:
@@ -129,7 +131,8 @@ def replicated_move(
 ) -> tuple[Location, Location] | None:
     """(from, to) of a table whose data replication has put at its new location; None for any other.
 
-    The former directory stays, which Hive deletes: who may alter a table need not be allowed to delete its files.
+    The former directory, which Hive deletes, stays: a user who may alter a table need not be allowed to delete its
+    files.
     """
     if not options.has_replicated_elsewhere or old.sd is None or not old.sd.location or not new.sd.location:
         return None
@@ -145,7 +148,7 @@ def _root(context: StoreContext, database: DatabaseRow, *, is_external: bool) ->
 
 
 def rename_elsewhere(connection: Connection, old: Table, new: Table) -> None:
-    """Gives the table its new name where others know it by name: materialized views, transactions."""
+    """Changes the table's name in rows that refer to it by name: materialized views, transactions."""
     metadata = MV_CREATION_METADATA.c
     if old.creationMetadata is not None:
         connection.execute(

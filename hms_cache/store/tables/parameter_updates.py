@@ -1,7 +1,7 @@
-"""Parameters of several tables changed at once, all of them or none: what a commit over several tables needs.
+"""Changes parameters of several tables at once, all or none, as a commit over several tables needs.
 
-Facts: `update_table_params` (Hive after 4.2), `ObjectStore.updateTableParams`. It looks at nothing but the parameters:
-no statistics, no directories, no `transient_lastDdlTime`.
+Facts: `update_table_params` (Hive after 4.2), `ObjectStore.updateTableParams`. It changes nothing except the
+parameters: no statistics, no directories, no `transient_lastDdlTime`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TableParameterUpdates(PartOfStore):
 
     def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
         """See `TableWrites.update_table_parameters`."""
-        # In order of names: two calls that concern the same tables wait for each other, and never in a circle.
+        # In order of names, so that two calls that change the same tables cannot deadlock.
         ordered = sorted(updates, key=_names)
 
         def work(transaction: WriteTransaction) -> None:

@@ -33,7 +33,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 _MAX_TYPES_IN_SQL = 100
-"""There are four; databases limit the parameters of a statement, and a client may name thousands."""
+"""There are four types. Databases limit the parameters of a statement, and a client may send thousands of types."""
 
 ColumnStatisticsReader = Callable[[Connection, TableRow, str, str | None], ColumnStatistics | None]
 """Reads the column statistics of a table: (connection, table, engine, valid write ids)."""
@@ -49,13 +49,14 @@ class StoredTables(TableReads):
     def get_table(
         self, table: TableName, *, version: ReadVersion = ANY_VERSION, statistics_engine: str | None = None
     ) -> Table:
-        """See `TableReads.get_table`. One round trip; a skewed table one more, a materialized view three more."""
+        """See `TableReads.get_table`. One round trip; one more for a skewed table, three more for a materialized
+        view."""
 
         def read(connection: Connection) -> Table:
             found = _required(carry_out(connection, table_plan(connection, *table)), table)
             judge_table(connection, found.table, version.valid_write_ids)
             if statistics_engine is not None:
-                # Only now: of statistics that the reader must not trust, the parameters claim nothing any more.
+                # After `judge_table`: it removes claims about statistics that the reader must not trust.
                 found.table.colStats = with_accurate_columns(
                     self._read_column_statistics(connection, found, statistics_engine, version.valid_write_ids),
                     found.table.parameters,
@@ -175,29 +176,29 @@ class StoredTables(TableReads):
 
 
 def _required(found: TableRow | None, table: TableName) -> TableRow:
-    """The table. Raises NoSuchObjectException with Hive's text where there is none."""
+    """The table. Raises NoSuchObjectException with Hive's text if it does not exist."""
     if found is None:
         raise NoSuchObjectException(f"{table.as_sent} table not found")
     return found
 
 
 def judge_table(connection: Connection, table: Table, valid_write_ids: str | None) -> None:
-    """`judge_statistics` with the word of the transaction tables; one statement, and only where it could matter."""
+    """`judge_statistics`, and a check of the transaction tables if it could matter (one statement)."""
     judge_statistics(table, valid_write_ids)
     if table.isStatsCompliant and is_aborted(connection, table):
         _distrust(table)
 
 
 def is_aborted(connection: Connection, table: Table) -> bool:
-    """Whether the table's statistics were left by a transaction that is aborted. At most one statement."""
+    """Whether the table's statistics were stored by a transaction that was aborted. At most one statement."""
     return bool(aborted_write_ids(connection, (table.catName, table.dbName, table.tableName), [table.writeId]))
 
 
 def judge_statistics(table: Table, valid_write_ids: str | None) -> None:
-    """Sets `isStatsCompliant` of an unpartitioned transactional table for a reader with this list, by the list alone.
+    """Sets `isStatsCompliant` of an unpartitioned transactional table for a reader with this list, by the list only.
 
-    Statistics the reader must not trust are no longer claimed to be accurate in the returned parameters. Nothing is set
-    without a list. Source: `ObjectStore.isCurrentStatsValidForTheQuery`.
+    If the reader must not trust the statistics, the returned parameters do not claim that they are accurate. Without a
+    list nothing is changed. Source: `ObjectStore.isCurrentStatsValidForTheQuery`.
     """
     if valid_write_ids is None or table.partitionKeys or not is_transactional(table):
         return
@@ -224,7 +225,7 @@ def _matcher(pattern: str | None) -> Callable[[str], object]:
 def _read_properties(
     connection: Connection, database: DatabaseName, parameter_keys: Sequence[str]
 ) -> list[TableProperties]:
-    """What a filter looks at, of all tables of a database: two statements at most."""
+    """The properties that a filter can use, of all tables of a database; at most two statements."""
     rows = connection.execute(
         _in_database(
             select(TBLS.c.TBL_ID, TBLS.c.TBL_NAME, TBLS.c.TBL_TYPE, TBLS.c.OWNER, TBLS.c.LAST_ACCESS_TIME), database

@@ -1,4 +1,4 @@
-"""Writes of tables: `TableWrites` over the database, a module each for what happens in it."""
+"""Writes of tables: `TableWrites` over the database, assembled from one module per kind of write."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ from hms_cache.store.tables.truncation import TableTruncation
 class TableWriter(
     TableCreation, TableChanges, TableDrops, TableTruncation, TableParameterUpdates, FiredEvents, TableWrites
 ):
-    """All writes of tables. They share the store's context and nothing else."""
+    """All writes of tables. They share only the store's context."""

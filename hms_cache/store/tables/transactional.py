@@ -1,4 +1,4 @@
-"""The table parameters that make a table transactional. Facts: `TransactionalValidationListener` (Hive 4.0)."""
+"""The parameters that make a table transactional. Facts: `TransactionalValidationListener` (Hive 4.0)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ PROPERTIES = "transactional_properties"
 DEFAULT, INSERT_ONLY = "default", "insert_only"
 
 FIRST_WRITE_ID_AFTER_CONVERSION = 10_000_000
-"""Write ids of a converted table begin above this: files from before the conversion count as written below it."""
+"""Write ids of a converted table begin above this: files from before the conversion have lower ones."""
 
 _ACID_FORMATS = ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat")
-"""The formats of Hive's own that implement AcidInputFormat and AcidOutputFormat."""
+"""Hive's formats that implement AcidInputFormat and AcidOutputFormat."""
 
 
 def is_full_acid(table: Table) -> bool:
-    """Whether rows of the table can be updated: transactional, and not for inserts only."""
+    """Whether rows of the table can be updated: transactional, and not insert-only."""
     parameters = table.parameters or {}
     is_transactional = str(parameters.get(TRANSACTIONAL, "")).lower() == "true"
     return is_transactional and str(parameters.get(PROPERTIES, "")).lower() != INSERT_ONLY
 
 
 def check_created_table(table: Table) -> None:
-    """Normalizes the parameters of a new table. Raises MetaException for what cannot be transactional."""
+    """Normalizes the parameters of a new table. Raises MetaException if it cannot be transactional."""
     value = _take(table.parameters, TRANSACTIONAL)
     if value is None or value.lower() == "false":
         return
@@ -42,9 +42,9 @@ def check_created_table(table: Table) -> None:
 
 
 def check_altered_table(old: Table, new: Table) -> bool:
-    """Normalizes the parameters of a changed table; whether it becomes full ACID by the change.
+    """Normalizes the parameters of a changed table; returns whether the change makes it full ACID.
 
-    Raises MetaException for what cannot be transactional, or cannot stop to be.
+    Raises MetaException if it cannot become transactional, or cannot cease to be.
     """
     if not new.parameters:
         return False
@@ -102,7 +102,7 @@ def _require_unsorted(table: Table) -> None:
 
 
 def _get(parameters: Mapping[str, str] | None, wanted: str) -> str | None:
-    """The parameter's value, whatever the case of its name."""
+    """The parameter's value; its name is case-insensitive."""
     for key, value in (parameters or {}).items():
         if key.lower() == wanted:
             return value
@@ -110,7 +110,7 @@ def _get(parameters: Mapping[str, str] | None, wanted: str) -> str | None:
 
 
 def _take(parameters: MutableMapping[str, str], wanted: str) -> str | None:
-    """The same, and removes it."""
+    """Removes the parameter and returns its value; its name is case-insensitive."""
     value = None
     for key in [key for key in parameters if key.lower() == wanted]:
         value = parameters.pop(key)

@@ -1,4 +1,4 @@
-"""Truncating tables and partitions. Facts: `HMSHandler.truncateTableInternal`, `updateStatsForTruncate` (Hive 4.0)."""
+"""Truncates tables and partitions. Facts: `HMSHandler.truncateTableInternal`, `updateStatsForTruncate` (Hive 4.0)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObje
 _LOG = logging.getLogger(__name__)
 
 _Left = dict[str, MetaException]
-"""The locations that still hold files after the commit, and why."""
+"""Locations that still have files after the commit, and the errors."""
 
 
 class TableTruncation(PartOfStore):
@@ -54,10 +54,11 @@ class TableTruncation(PartOfStore):
     def truncate_table(
         self, name: TableName, partition_names: Sequence[str] | None = None, *, writer: Writer = ANY_WRITER
     ) -> None:
-        """See `TableWrites.truncate_table`. Names of partitions that do not exist are passed over, as in Hive.
+        """See `TableWrites.truncate_table`. Names of partitions that do not exist are ignored, as in Hive.
 
-        So is every name where the table has no partition keys. Files are deleted after the commit. Where that fails
-        so does the call, as in Hive, which deletes them first: rows would be read that an answered call has deleted.
+        If the table has no partition keys, all names are ignored. Files are deleted after the commit. If that fails,
+        the call fails, as in Hive, which deletes them first: otherwise rows could still be read after a successful
+        call.
         """
         left: _Left = {}
 
@@ -86,7 +87,7 @@ class TableTruncation(PartOfStore):
             ) from error
 
     def _take_claims_back(self, name: TableName, partition_names: Sequence[str] | None, left: Collection[str]) -> None:
-        """Claims nothing any more of what still has files, though it was counted as empty."""
+        """Removes the claims about statistics of objects that were counted as empty but still have files."""
 
         def take_back(transaction: WriteTransaction) -> None:
             row = lock_table(transaction.connection, *name)
@@ -148,7 +149,7 @@ class TableTruncation(PartOfStore):
         write_parameters(transaction.connection, TABLE_PARAMS, "TBL_ID", row.table_id, before, after.parameters)
 
     def _rows(self, transaction: WriteTransaction, row: TableRow, names: Sequence[str] | None) -> PartitionRows:
-        """The partitions with these names, all of them for None."""
+        """The partitions with these names; None: all partitions."""
         header = partitioned(row)
         selection = AllPartitions() if names is None else ByNames(tuple(names))
         selected = select_for_write(transaction.connection, header, selection, self._context)
@@ -175,7 +176,7 @@ class TableTruncation(PartOfStore):
             after = copy.copy(before)
             after.parameters = dict(before.parameters)
             if not is_transactional(row.table):
-                # Hive looks at the emptied directory of a partition; what it finds is known.
+                # Hive reads the emptied directory of a partition; the result is known here.
                 put_directory_statistics(after.parameters, DirectoryStatistics(0, 0))
             reset_statistics(after.parameters)
             _judge(row.table, before.writeId, before.parameters, after.parameters, writer, aborted)
@@ -223,11 +224,11 @@ class TableTruncation(PartOfStore):
     ) -> None:
         """Plans to delete the files, or hides them from the readers of a transactional table.
 
-        A client that wants them kept has seen to its rows itself, unless the table is transactional. `left` is told of
-        what could not be deleted.
+        If a client wants them kept, it has removed the rows itself, unless the table is transactional. Locations that
+        could not be emptied are added to `left`.
 
-        Raises MetaException where this server may not delete, and where another object uses a directory: emptying that
-        is no part of this table, and to say that it is done would be wrong.
+        Raises MetaException if this server must not delete there, or if another object uses a directory: then it must
+        not be emptied, and the truncation must not be reported as done.
         """
         warehouse, write_id = self._context.warehouse, writer.given_write_id
         if not warehouse.manages_files:
@@ -250,8 +251,8 @@ class TableTruncation(PartOfStore):
     def _require_no_others(
         self, transaction: WriteTransaction, row: TableRow, rows: PartitionRows, places: Sequence[str]
     ) -> None:
-        """Raises MetaException for a partition at the directory of its table, or in whose directory another one lies:
-        there are rows of those that stay."""
+        """Raises MetaException for a partition at its table's directory, or whose directory contains another one: the
+        directory has rows of partitions that stay."""
         table, warehouse = row.table, self._context.warehouse
         if not warehouse.manages_files or table.sd is None or not table.sd.location:
             return
@@ -293,7 +294,8 @@ class TableTruncation(PartOfStore):
 
 
 def _place_of(table: Table, what: str, partition: Partition | None = None) -> str:
-    """Raises MetaException where there is none, as another program may have left it: nothing could be emptied."""
+    """The location. Raises MetaException if it is missing, as another program may have left it: nothing could be
+    emptied."""
     descriptor = (table if partition is None else partition).sd
     if descriptor is None or not descriptor.location:
         name = qualified(table.catName, table.dbName, table.tableName)
@@ -309,12 +311,10 @@ def _judge(
     writer: Writer,
     aborted: Collection[int],
 ) -> None:
-    """Keeps what a transactional table claims of its statistics true, as every change of it does (Hive's
-    `alterTable`): nothing new is claimed outside a transaction, nor over a writer whom the truncating one cannot see.
+    """Keeps the claims about a transactional table's statistics correct, as every change does (Hive's `alterTable`): no
+    new claims outside a transaction, nor over writes that the truncating writer cannot see.
 
-    A request without a write id stands for the object as it is stored, with that write id.
-
-    Raises MetaException where Hive does.
+    A request without a write id keeps the stored one. Raises MetaException where Hive does.
     """
     if not is_transactional(table):
         return
@@ -332,7 +332,7 @@ def _judge(
 
 
 def reset_statistics(parameters: MutableMapping[str, str]) -> None:
-    """Sets the basic statistics that are there to 0, which is accurate, and claims nothing about columns."""
+    """Sets the existing basic statistics to 0, which is accurate, and removes claims about columns."""
     for key in SUPPORTED_STATISTICS:
         if key in parameters:
             parameters[key] = "0"

@@ -1,8 +1,8 @@
-"""Directories deleted, or moved to the trash, many at once.
+"""Deletes directories, or moves them to the trash, many at once.
 
-A question to a file system is handed to a thread with a time limit, which costs more than to delete a directory on a
-local disk. So a question is about up to 250 directories of one file system. Whether symbolic links lead out of the
-roots is looked at in the same question, directly before the deletion.
+Running an operation in a thread with a time limit costs more than deleting a directory on a local disk. So one
+operation handles up to 250 directories of one file system. It also checks, directly before the deletion, that no
+symbolic link leads out of the roots.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 AT_ONCE = 250
-"""Directories in one question at most: what is begun is done, whether its caller waits or not."""
+"""Maximum number of directories in one operation. An operation that has begun is completed, even if its caller gives
+up."""
 
 Failures = dict[AllowedLocation, Exception]
-"""The directories that could not be deleted, and why."""
+"""The directories that could not be deleted, and the errors."""
 
 
 class Deletions:
-    """Deletes directories of a warehouse. Safe for use by many threads; holds no lock."""
+    """Deletes directories of a warehouse. Thread-safe; holds no lock."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
@@ -45,10 +46,10 @@ class Deletions:
         self._file_systems = warehouse.file_systems
 
     def delete(self, locations: Sequence[AllowedLocation], *, skip_trash: bool) -> Failures:
-        """Deletes the directories with all in them, or moves them to the trash; nothing there is fine.
+        """Deletes the directories with their contents, or moves them to the trash. Missing directories are no error.
 
-        One that is the root of a file system, or itself an allowed location, fails. So does one from which a symbolic
-        link leads out of its roots (`LeadsOutside`).
+        The root of a file system, or a directory that is itself an allowed location, fails. So does one from which a
+        symbolic link leads out of its roots (`LeadsOutside`).
         """
         failures: Failures = {}
         by_file_system: dict[str, list[AllowedLocation]] = {}
@@ -63,7 +64,7 @@ class Deletions:
                 by_file_system.setdefault(file_system_of(location), []).append(location)
         for file_system, some in by_file_system.items():
             try:
-                # Within the short time limit: a silent file system is found out by this.
+                # Has the short time limit, so that an unresponsive file system is detected quickly.
                 is_first_there = self._warehouse.exists(some[0])
             except MetaException as error:
                 failures.update(dict.fromkeys(some, error))
@@ -75,7 +76,7 @@ class Deletions:
         return failures
 
     def remove_empty(self, locations: Sequence[AllowedLocation]) -> None:
-        """Removes the directories in which nothing is, in order. One that cannot be removed is said in the log."""
+        """Removes those of the directories that are empty, in order. Failures are logged."""
         failures: Failures = {}
         by_file_system: dict[str, list[AllowedLocation]] = {}
         for location in dict.fromkeys(locations):
@@ -110,7 +111,7 @@ class Deletions:
     def _remote_each(
         self, operation: remote_files.Each, some: Sequence[AllowedLocation], deadline_s: float
     ) -> list[Exception | None]:
-        """What the operation says of each; of one whose path the driver does not take, that."""
+        """Applies the operation to each. If the driver does not accept a path, the result is that error."""
         file_system: Any = None
         answers: list[Exception | None] = []
         numbers: list[int] = []
@@ -141,9 +142,9 @@ class Deletions:
         timeout_s: float | None = None,
         setting: str = TIMEOUT,
     ) -> list[tuple[AllowedLocation, T]]:
-        """What the work says of each, without those that failed: asked a batch at a time.
+        """Runs the work in batches and returns its results, without those that failed.
 
-        No directory is begun after `file_timeout_s`, or half of the time limit: what is left is another question.
+        No directory is begun after `file_timeout_s` or half of the time limit; the rest is left to the next batch.
         """
         found: list[tuple[AllowedLocation, T]] = []
         limit_s = timeout_s or self._settings.file_timeout_s
@@ -177,7 +178,7 @@ class Deletions:
     def _put_into_trash(
         self, file_system: str, wanted: Sequence[AllowedLocation], failures: Failures
     ) -> list[AllowedLocation]:
-        """Moves the directories to the trash; those that lie in it already, and are to be deleted."""
+        """Moves the directories to the trash. Returns those that lie in it already, which are to be deleted."""
         in_trash: list[AllowedLocation] = []
         goals: dict[AllowedLocation, AllowedLocation] = {}
         for location in wanted:
@@ -213,14 +214,14 @@ class Deletions:
         return in_trash
 
     def trash_directory(self, location: Location) -> Location:
-        """The trash of the location's file system."""
+        """The trash directory on the location's file system."""
         if self._settings.trash_directory:
             return Location.parse(self._settings.trash_directory, location)
         home = str(Path.home()) if location.scheme == "file" else f"/user/{system_user()}"
         return Location(location.scheme, location.authority, home).child(".Trash")
 
     def _place_in_trash(self, location: AllowedLocation) -> AllowedLocation | None:
-        """Where in the trash it goes; None if it lies there already."""
+        """The location in the trash to which it is moved; None if it is in the trash already."""
         trash = self.trash_directory(location.location)
         if location.location.is_inside(trash):
             return None
@@ -231,13 +232,13 @@ class Deletions:
     def _free_place(self, place: AllowedLocation) -> AllowedLocation:
         if not self._warehouse.exists(place):
             return place
-        # Hadoop's TrashPolicyDefault tells repeated drops of one path apart by the time in milliseconds.
+        # Hadoop's TrashPolicyDefault appends the time in milliseconds to distinguish repeated drops of one path.
         name = place.location.name + str(time.time_ns() // 1_000_000)
         return AllowedLocation(place.location.parent.child(name), place.roots)
 
 
 def raise_first(failures: Failures) -> None:
-    """Raises MetaException that tells of the first of them, and how many there are; does nothing for none."""
+    """Raises a MetaException with the first failure and the number of others, if there is any."""
     for location, error in failures.items():
         others = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
         if isinstance(error, MetaException):
