@@ -1,10 +1,11 @@
-"""The partitions of a table as bytes and arrays: no Python object for any of them.
+"""The partitions of a table as bytes and arrays, without a Python object per partition.
 
-Immutable. Rows are in the order of the names (code points, which is the order of their UTF-8). What differs from
-partition to partition stands in runs of bytes, everything else in a few templates (`partition_block_records`); the
-names double as the last part of the locations and, encoded as they are, as the answer to a question for names.
+Immutable. Rows are sorted by name (by code points, which is the order of their UTF-8). What differs between partitions
+is stored in byte strings, everything else in a few templates (`block_records`). The names also serve as the last part
+of locations and, since they are stored encoded, as the answer to requests for names.
 
-Answers are spliced: `pieces` gives the bytes of any rows as slices and shared parts, to be joined once.
+Answers are assembled without copying: `pieces` returns the bytes of any rows as slices and shared parts, to be joined
+once.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from hms_cache.values import frozen
 from hms_cache.wire.partition_parts import ACCESS_TIME_HEADER, decode_partition, values_header
 
 Rows: TypeAlias = slice | npt.NDArray[Any]
-"""Some rows of a block: a slice with start, stop and no step, or indexes in the order that is wanted."""
+"""Rows of a block: a slice with start and stop and without step, or indexes in the requested order."""
 
 PIECES: Final = 8
-"""Pieces of one partition in what `PartitionBlock.pieces` gives."""
+"""Number of pieces per partition in `PartitionBlock.pieces`."""
 
 _LENGTH_BYTES: Final = 4
 _CREATE_TIME_BYTES: Final = 4
@@ -37,12 +38,12 @@ _HASH_MASK: Final = 0xFFFFFFFF
 
 
 def name_hash(name: bytes) -> int:
-    """What partitions are found by; differs from process to process."""
+    """Hash by which partitions are looked up; differs between processes."""
     return hash(name) & _HASH_MASK
 
 
 def hashes_of_names(names: bytes, starts: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """`BlockParts.hashes` and `hash_rows` of names as `BlockParts.names` and `name_starts` hold them."""
+    """`BlockParts.hashes` and `hash_rows` for names in the format of `BlockParts.names` and `name_starts`."""
     bounds = starts.tolist()
     count = len(bounds) - 1
     hashes = np.fromiter(
@@ -55,7 +56,7 @@ def hashes_of_names(names: bytes, starts: npt.NDArray[Any]) -> tuple[npt.NDArray
 
 
 def row_count(rows: Rows) -> int:
-    """How many rows."""
+    """Number of rows."""
     if isinstance(rows, slice):
         return max(0, int(rows.stop) - int(rows.start))
     return len(rows)
@@ -67,31 +68,32 @@ def indexes(rows: Rows) -> npt.NDArray[np.int64]:
 
 
 def smallest_unsigned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The numbers (none negative) in the narrowest type that holds them all."""
+    """The numbers (none negative) in the narrowest type that fits all of them."""
     largest = int(values.max()) if len(values) else 0
     return values.astype(np.min_scalar_type(largest))
 
 
 @frozen
 class BlockParts:
-    """What a block is made of; all arrays have a row for each partition but `starts` and `name_starts`, with one more.
+    """The data of a block. All arrays have one row per partition, except `starts` and `name_starts`, which have one
+    more.
 
-    `data`: for each partition its encoded values, the part of its location that is its own, its part of the encoded
-    parameters. `names`: its name as an encoded string. `times`: creation time, 4 bytes; where access times differ then
-    the header of the access time and it, 11 bytes.
+    `data`: for each partition its encoded values, its own part of the location, and its own part of the encoded
+    parameters. `names`: its name as an encoded string. `times`: creation time, 4 bytes; if access times differ, also
+    the header of the access time field and the time, 11 bytes in all.
     """
 
     data: bytes
     starts: npt.NDArray[Any]
     value_bytes: npt.NDArray[Any]
     location_bytes: npt.NDArray[Any] | None
-    """None: every location ends with the name."""
+    """None: every location ends with the partition's name."""
     kinds: npt.NDArray[Any] | None
-    """Index of each partition's template; None: there is one template."""
+    """Index of each partition's template; None: there is only one."""
     templates: Sequence[RecordTemplate]
     times: bytes
     access_time: int | None
-    """The last access time of all; None: `times` has them."""
+    """The last access time of all partitions; None: they differ and are in `times`."""
     names: bytes
     name_starts: npt.NDArray[Any]
     hashes: npt.NDArray[Any]
@@ -101,7 +103,7 @@ class BlockParts:
 
 
 class PartitionBlock:
-    """See the module."""
+    """See the module's docstring."""
 
     __slots__ = (
         "__dict__",
@@ -124,14 +126,14 @@ class PartitionBlock:
         self.size = len(columns)
         self._header = values_header(len(self.keys))
         self._time_bytes = _CREATE_TIME_BYTES if parts.access_time is not None else 11
-        # Single elements of a memoryview are plain numbers, and cheaper to get than those of an array.
+        # Elements of a memoryview are plain numbers, and faster to read than those of an array.
         self._starts = parts.starts.data
         self._name_starts = parts.name_starts.data
         self._hashes = parts.hashes.data
         self._hash_rows = parts.hash_rows.data
 
     def __reduce__(self) -> tuple[type[PartitionBlock], tuple[Any, ...]]:
-        """Blocks travel between processes (pickle); views of arrays do not, nor does memory that processes share."""
+        """Blocks are sent between processes (pickle). Views of arrays and memory shared by processes cannot be."""
         parts = self.parts
         if not isinstance(parts.data, bytes):
             parts = replace(parts, data=bytes(parts.data), names=bytes(parts.names), times=bytes(parts.times))
@@ -165,7 +167,7 @@ class PartitionBlock:
         ]
 
     def encoded_names(self, rows: Rows) -> bytes:
-        """The names of rows, each as an encoded string, one after the other."""
+        """The names of rows as consecutive encoded strings."""
         names = self.parts.names
         if isinstance(rows, slice):
             return (
@@ -174,17 +176,17 @@ class PartitionBlock:
         return b"".join(self.encoded_name_pieces(rows))
 
     def encoded_name_pieces(self, rows: Rows) -> list[bytes]:
-        """The name of each of the rows as an encoded string."""
+        """The name of each row as an encoded string."""
         starts, ends = _bounds(self.parts.name_starts, rows)
         names = self.parts.names
         return [names[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
     def find(self, name: str) -> int | None:
-        """The row of the partition with this name."""
+        """The row of the partition with this name, or None."""
         return self._find(name.encode("utf-8", "surrogatepass"))
 
     def find_all(self, names: Sequence[str]) -> list[int]:
-        """The rows of those of the names that there are, in the order of the names given."""
+        """The rows of those names that exist, in the order of the given names."""
         rows = []
         for name in names:
             row = self._find(name.encode("utf-8", "surrogatepass"))
@@ -204,16 +206,16 @@ class PartitionBlock:
         return None
 
     def insertion_point(self, name: str) -> int:
-        """How many rows have a smaller name."""
+        """Number of rows with smaller names."""
         return bisect_left(range(self.size), name.encode("utf-8"), key=self.name_bytes)
 
     # Partitions
 
     def pieces(self, rows: Rows) -> list[bytes]:
-        """The encoded partitions of rows, `PIECES` for each, *without* the values' header at the start of each.
+        """The encoded partitions of rows, `PIECES` for each, *without* the header of the values at the start of each.
 
-        Joined, `header` before the first and every partition's last piece followed by the header of the next make the
-        elements of a list: the last piece of each ends with that header, that of the last one too.
+        Each partition's last piece ends with the header of the next one, including the last partition's. So `header`
+        followed by all pieces are the elements of a list, plus one header at the end.
         """
         count = row_count(rows)
         parts = self.parts
@@ -299,7 +301,7 @@ class PartitionBlock:
             position += PIECES
 
     def _head(self, template: RecordTemplate, own_length: int) -> bytes:
-        """What stands between the times and the partition's own part of its location."""
+        """The bytes between the times and the partition's own part of its location."""
         length = len(template.location_base) + own_length
         return b"".join(
             (self.access_field, template.before_location, length.to_bytes(4, "big"), template.location_base)
@@ -307,26 +309,26 @@ class PartitionBlock:
 
     @property
     def header(self) -> bytes:
-        """What every encoded partition of the block begins with."""
+        """The first bytes of every encoded partition of the block."""
         return self._header
 
     @cached_property
     def access_field(self) -> bytes:
-        """The access time as a field, where it is the same for all."""
+        """The access time as a field, if it is the same for all partitions."""
         time = self.parts.access_time
         return b"" if time is None else ACCESS_TIME_HEADER + time.to_bytes(4, "big", signed=True)
 
     def encoded(self, row: int) -> bytes:
-        """One partition as Thrift's binary protocol writes it."""
+        """One partition in Thrift's binary protocol."""
         joined = b"".join(self.pieces(slice(row, row + 1)))
         return self._header + joined[: len(joined) - len(self._header)]
 
     def decode(self, row: int) -> Partition:
-        """One partition as a struct of its own."""
+        """One partition as a separate struct."""
         return decode_partition(self.encoded(row))
 
     def decode_all(self, rows: Rows) -> list[Partition]:
-        """The partitions of rows as structs. What equal descriptors have in common they share, as the store's do."""
+        """The partitions of rows as structs. Equal descriptors share their parts, as in the store."""
         pieces = self.pieces(rows)
         kinds = self.parts.kinds
         kind_list = [0] * row_count(rows) if kinds is None else kinds[rows].tolist()
@@ -346,7 +348,7 @@ class PartitionBlock:
         return decoded
 
     def _decode_like(self, model: Partition, template: RecordTemplate, pieces: list[bytes]) -> Partition:
-        """A partition of a model's kind: only what is its own is decoded."""
+        """A partition of the model's kind; only its own fields are decoded."""
         own_fields = (self._header, pieces[0], template.prefix, pieces[6], template.suffix)
         one = decode_partition(b"".join(own_fields))
         one.dbName, one.tableName = model.dbName, model.tableName
@@ -360,7 +362,7 @@ class PartitionBlock:
         return one
 
     def memory_bytes(self) -> int:
-        """Bytes held."""
+        """Memory used."""
         parts = self.parts
         arrays = (parts.starts, parts.value_bytes, parts.name_starts, parts.hashes, parts.hash_rows)
         optional = (parts.location_bytes, parts.kinds)
@@ -377,11 +379,11 @@ class PartitionBlock:
 
 
 _OBJECT_BYTES: Final = 2_000
-"""The block itself, its arrays' and views' objects, the columns' objects."""
+"""The block itself, the objects of its arrays and views, and those of its columns."""
 
 
 def _bounds(offsets: npt.NDArray[Any], rows: Rows) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Where the parts of rows start and end."""
+    """Start and end offsets of the rows' parts."""
     if isinstance(rows, slice):
         return offsets[rows.start : rows.stop], offsets[rows.start + 1 : rows.stop + 1]
     return offsets[rows], offsets[1:][rows]

@@ -1,8 +1,8 @@
-"""Makes partition blocks: from rows as the store reads them or from structs, alone or together with rows of a block.
+"""Builds partition blocks from rows as the store reads them or from structs, optionally together with rows of a block.
 
-Rows come in pages of any order; while they come, each is held as the bytes it will have in the block, and a few
-numbers. What partitions have in common is found as they come: kinds by what they share, and the longest beginning and
-end that all encoded parameters of a kind have.
+Rows are added in pages, in any order. Each is held as the bytes that it will have in the block, and a few numbers.
+Common parts are determined while rows are added: kinds by what their partitions share, and the longest common prefix
+and suffix of all encoded parameters of a kind.
 """
 
 from __future__ import annotations
@@ -37,16 +37,18 @@ from hms_cache.wire.partition_parts import (
 )
 
 MAX_SHAPES: Final = 1_000
-"""Above so many kinds, sets of parameter names make no more new ones: each costs as much as an encoded descriptor."""
+"""With more kinds than this, sets of parameter names do not create further ones: each costs as much as an encoded
+descriptor."""
 
 MAX_KINDS: Final = 20_000
-"""Above so many kinds a further one is worth nothing: its partitions are kept whole."""
+"""With more kinds than this, no further ones are created: partitions without a kind are stored as a whole."""
 
 MAX_BASES: Final = 16
-"""Beginnings of locations that make a kind of their own: the table's directory, and those it had before."""
+"""Location prefixes that create kinds of their own: the table's directory and its former ones."""
 
 _LEAST_BYTES: Final = 28
-"""Of one partition: length and start of its name, start of its data, creation time, hash and row, codes of values."""
+"""Minimum size of one partition: length and start of its name, start of its data, creation time, hash and row, codes of
+values."""
 
 _ROWS_AT_ONCE: Final = 8_192
 """Rows whose bytes are joined at once: some megabytes of short-lived objects."""
@@ -56,7 +58,8 @@ _TIMES = np.dtype([("create", ">i4"), ("header", "S3"), ("access", ">i4")])
 
 @dataclass(slots=True)
 class _Draft:
-    """A template while its partitions come. `is_fixed`: it belongs to a block already, prefix and suffix stay."""
+    """A template while partitions are added. `is_fixed`: it belongs to a block, so that prefix and suffix do not
+    change."""
 
     template: RecordTemplate
     prefix: bytes | None = None
@@ -65,10 +68,10 @@ class _Draft:
     is_fixed: bool = False
     count: int = 0
     total_bytes: int = 0
-    """Of the encoded parameters of all `count` partitions."""
+    """Size of the encoded parameters of all `count` partitions."""
 
     def take(self, parameters: bytes) -> None:
-        """Another partition of this kind."""
+        """Adds a partition of this kind."""
         self.count += 1
         self.total_bytes += len(parameters)
         if self.prefix is None:
@@ -84,7 +87,7 @@ class _Draft:
 
     @property
     def least_bytes(self) -> int:
-        """What cannot be common to its partitions: prefix and suffix only get shorter."""
+        """Lower bound of the bytes that its partitions cannot share: prefix and suffix only get shorter."""
         return max(0, self.total_bytes - self.count * (len(self.prefix or b"") + len(self.suffix)))
 
     def fits(self, parameters: bytes) -> bool:
@@ -97,7 +100,7 @@ class _Draft:
         )
 
     def finished(self) -> RecordTemplate:
-        """The template, with all that its partitions have in common."""
+        """The template, with everything that its partitions have in common."""
         if self.is_fixed or self.prefix is None:
             return self.template
         before = self.template
@@ -117,7 +120,7 @@ class _Draft:
 
 
 def _common_length(one: bytes, other: bytes) -> int:
-    """Length of the longest common beginning."""
+    """Length of the longest common prefix."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -129,18 +132,18 @@ def _common_length(one: bytes, other: bytes) -> int:
 
 
 class ForeignNameError(Exception):
-    """A partition's name is not the one that Hive makes of its values.
+    """A partition's name is not the one that Hive derives from its values.
 
-    Events name partitions by values, so that nothing would tell which row they concern; and the database finds such a
-    partition by its name, or by what its name begins with, only where it is spelled as it is stored.
+    Events name partitions by values, so it would be unclear which row they concern; and the database finds such a
+    partition by its name or a prefix of it only in the stored spelling.
     """
 
 
 class BlockBuilder:
-    """Collects partitions with distinct names and makes a block, or several, of them. Not for two threads."""
+    """Collects partitions with distinct names and builds one or several blocks. Not thread-safe."""
 
     def __init__(self, keys: Sequence[PartitionKey], base: PartitionBlock | None = None) -> None:
-        """`base`: a block whose rows shall be in the result, too (`build`)."""
+        """`base`: a block whose rows are to be included in the result (`build`)."""
         self._keys = tuple(keys)
         self._base = base
         self.naming = PartitionNaming([name for name, _ in keys])
@@ -161,7 +164,7 @@ class BlockBuilder:
         self._access_times = array("i")
         self._names: list[bytes] = []
         self._own_bytes = 0
-        """Of names, values and locations that do not end with the name."""
+        """Size of names, values, and locations that do not end with the name."""
         self._texts: list[dict[str, int]] = [{} for _ in keys]
         self._codes = [array("I") for _ in keys]
 
@@ -170,14 +173,14 @@ class BlockBuilder:
 
     @property
     def least_bytes(self) -> int:
-        """What the block will take at least."""
+        """Lower bound of the block's size."""
         own = sum(draft.least_bytes for draft in self._drafts)
         return own + self._own_bytes + len(self._names) * _LEAST_BYTES
 
     def add_rows(self, rows: PartitionRows) -> None:
-        """Adds partitions as the store reads them, without making structs.
+        """Adds partitions as the store reads them, without creating structs.
 
-        Raises ForeignNameError, UnencodableReply, MetaException (a name that has not the table's keys).
+        Raises ForeignNameError, UnencodableReply, MetaException (a name without the table's number of keys).
         """
         table = rows.table
         is_own_name = self.naming.makes

@@ -1,7 +1,7 @@
-"""What the partitions of one kind have in common, out of the parts of their encoding (`wire.partition_parts`).
+"""What the partitions of one kind have in common, as parts of their encoding (`wire.partition_parts`).
 
-All parts but those of each partition's own are a `RecordTemplate`, which the partitions of a table have in common but
-for a few kinds. So is the beginning of the locations, and what the encoded parameters begin and end with: keys, equal
+A `RecordTemplate` contains everything except each partition's own parts; the partitions of a table have only a few
+templates. It includes the prefix of the locations, and the prefix and suffix of the encoded parameters: keys, equal
 values, catalog, write id.
 """
 
@@ -14,27 +14,27 @@ from hms_cache.values import frozen
 
 @frozen
 class RecordTemplate:
-    """What partitions of one kind have in common."""
+    """The parts that partitions of one kind have in common."""
 
     owner: bytes
     before_location: bytes
     location_base: bytes
-    """What their locations begin with."""
+    """Prefix of their locations."""
     ends_with_name: bool
-    """The rest of the location is the partition's name; else it is kept with the partition."""
+    """Whether the rest of the location is the partition's name; otherwise it is stored per partition."""
     after_location: bytes
     parameter_names: tuple[str, ...] | None
     prefix: bytes
-    """What `encode_parameters` of each begins with."""
+    """Prefix of the result of `encode_parameters` for each of them."""
     suffix: bytes
-    """What it ends with."""
+    """Suffix of that."""
     after_parameters: int
-    """Bytes of `encode_parameters` that are not parameters: catalog, write id, end."""
+    """Number of bytes after the parameters in the result of `encode_parameters`: catalog, write id, end."""
     is_whole: bool = False
-    """Partitions of no kind: kept as encoded, without the header of the values."""
+    """For partitions without a kind: stored as encoded, without the header of the values."""
 
     def memory_bytes(self) -> int:
-        """Bytes held, parts that are shared with other templates included."""
+        """Memory used, including parts that are shared with other templates."""
         parts = (self.owner, self.before_location, self.location_base, self.after_location, self.prefix, self.suffix)
         return 200 + sum(33 + len(part) for part in parts)
 

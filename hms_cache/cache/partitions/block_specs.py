@@ -1,4 +1,5 @@
-"""Partitions without their storage descriptors, spliced from blocks: what partition specs list (PartitionWithoutSD)."""
+"""Assembles partitions without their storage descriptors from blocks, as partition specs list them
+(PartitionWithoutSD)."""
 
 from __future__ import annotations
 
@@ -23,17 +24,17 @@ _ACCESS_TIME: Final = b"\x08\x00\x03"
 _RELATIVE_PATH: Final = b"\x0b\x00\x04"
 _PARAMETERS: Final = b"\x0d\x00\x05"
 _WIDTH: Final = 7
-"""Pieces of one element."""
+"""Pieces per element."""
 
 _SINGLE: Final = 1 << 32
-"""Kinds from here on are those of one row."""
+"""From this number on, a kind has only one row."""
 
 _SEGMENT: Final = 1 << 33
-"""The kinds of a segment are numbered from its position times this on."""
+"""Offset between the numbers of the kinds of consecutive segments."""
 
 
 def without_descriptor(partition: Partition, root: str) -> PartitionWithoutSD:
-    """A partition's own part beside a descriptor at `root`, which its location begins with, if it has one."""
+    """The part of a partition that is not in a shared descriptor at `root`, with which its location (if any) begins."""
     location = partition.sd.location if partition.sd is not None else None
     return PartitionWithoutSD(
         values=partition.values,
@@ -46,9 +47,10 @@ def without_descriptor(partition: Partition, root: str) -> PartitionWithoutSD:
 
 
 def kinds_below(selected: SelectedPartitions, root: str) -> npt.NDArray[np.int64]:
-    """A number for each partition: equal ones have equal descriptors but for locations, all of which begin with `root`.
+    """A number per partition. Partitions with equal numbers have equal descriptors except their locations, all below
+    `root`.
 
-    Partitions of which that cannot be told without looking at each have a number of their own.
+    Partitions for which this is unknown without reading each of them have a number of their own.
     """
     of_segments = [_kinds_of_rows(part, root) + at * _SEGMENT for at, part in enumerate(selected.parts)]
     return np.concatenate(of_segments) if of_segments else np.zeros(0, np.int64)
@@ -73,7 +75,7 @@ def _is_below(template: RecordTemplate, root: bytes) -> bool:
 
 
 def without_descriptors(selected: SelectedPartitions, root: str) -> EncodedList[PartitionWithoutSD]:
-    """The partitions, all below `root`, without their descriptors, as a list that knows its encoding."""
+    """The partitions, all below `root`, without their descriptors, as a list that is already encoded."""
 
     def structs() -> list[PartitionWithoutSD]:
         return [without_descriptor(partition, root) for partition in selected.structs()]
@@ -112,7 +114,7 @@ def _of_block(block: PartitionBlock, rows: Rows, root: str) -> list[bytes]:
 
 
 def _maker(block: PartitionBlock, template: RecordTemplate, root: bytes) -> Callable[[list[bytes]], tuple[bytes, ...]]:
-    """From the pieces of a partition of this kind to those of the same without its descriptor."""
+    """A function that converts the pieces of a partition of this kind to those without the descriptor."""
     header, base = block.header, template.location_base
     access_time = block.parts.access_time
     access = b"" if access_time is None else _ACCESS_TIME + access_time.to_bytes(4, "big", signed=True)
@@ -127,7 +129,7 @@ def _maker(block: PartitionBlock, template: RecordTemplate, root: bytes) -> Call
         head = heads.get(len(own))
         if head is None:
             length = len(base) + len(own) - len(root)
-            # A base that is shorter than the root goes on in the partition's own part.
+            # If the base is shorter than the root, the rest of the root is in the partition's own part.
             head = heads[len(own)] = access + _RELATIVE_PATH + length.to_bytes(4, "big") + base[len(root) :]
         if len(base) < len(root):
             own = own[len(root) - len(base) :]

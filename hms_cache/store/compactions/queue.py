@@ -2,7 +2,7 @@
 
 The queue is a table that Hive's workers read and write through these calls; the compaction itself is a query that a
 HiveServer2 runs. States: initiated, working, ready for cleaning; finished ones move to the history
-(`compaction_history`). Source: Hive 4.0 `CompactFunction`, `NextCompactionFunction`, `CompactionTxnHandler`.
+(`history`). Source: Hive 4.0 `CompactFunction`, `NextCompactionFunction`, `CompactionTxnHandler`.
 """
 
 from __future__ import annotations
@@ -233,17 +233,17 @@ _FOLLOWING = select(func.coalesce(func.max(T.TXN_ID), 0) + 1)
 def submit_all_for_cleanup(
     connection: Connection, requests: Sequence[CompactionRequest], highest_write_id: int, txn_id: int
 ) -> None:
-    """As `submit_for_cleanup` for several requests of one transaction: a statement per 1,000 of them.
+    """As `submit_for_cleanup` for several requests of one transaction: one statement per 1,000 requests.
 
-    A cleaner waits for those who may read the old files: the transactions that were opened before that one committed,
-    which notes that here. Until then, or if it is over already, or there is none, those that were opened before now:
-    what says nothing is deleted at once. Raises MetaException for an unknown type.
+    A cleaner waits for transactions that may read the old files: those opened before the transaction `txn_id` commits.
+    Its commit records that in the entries. Until then, or if `txn_id` is not open, they wait for those opened before
+    now, since a cleaner deletes files of an entry without such an id at once. Raises MetaException for an unknown type.
     """
     types = [code_of_type(request.type) for request in requests]
     now = read_now_ms(connection)
     waits: dict[str, Any] = {}
     if txn_id > 0:
-        # Locked, so that it ends after this is written, or before what is read next.
+        # Locked, so that the transaction ends either after these rows are inserted, or before the next read.
         is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN)
         connection.execute(is_open.with_for_update()).first()
         waits["CQ_NEXT_TXN_ID"] = connection.execute(_FOLLOWING).scalar_one()
@@ -280,7 +280,7 @@ def _insert_rows(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> N
 def find_next_compaction(
     connection: Connection, context: TxnContext, request: FindNextCompactRequest
 ) -> CompactionInfoStruct | None:
-    """Give the oldest waiting entry of the worker's pool to it; None when nothing waits.
+    """Assigns the oldest waiting entry of the worker's pool to it; None if nothing waits.
 
     Raises MetaException for a worker without a name.
     """
@@ -312,7 +312,7 @@ def find_next_compaction(
 
 
 def info_of_queue_row(row: Any) -> CompactionInfoStruct:
-    """The struct that workers get for a row of the queue."""
+    """The struct of a queue row for workers."""
     return CompactionInfoStruct(
         id=row.CQ_ID,
         dbname=row.CQ_DATABASE,
@@ -335,10 +335,10 @@ def info_of_queue_row(row: Any) -> CompactionInfoStruct:
 
 
 def update_compactor_state(connection: Connection, entry: CompactionInfoStruct, txn_id: int) -> None:
-    """Note under which transaction, as whom and up to which write id a worker compacts.
+    """Records the transaction, the user and the highest write id of a running compaction.
 
-    Its component keeps the transaction known until the files are cleaned if it aborts. Raises MetaException for an
-    entry that is not in the queue, NoSuchTxnException and TxnAbortedException for a transaction that is not open.
+    If the transaction aborts, its component keeps it until the files are cleaned. Raises MetaException for an entry
+    that is not in the queue, NoSuchTxnException and TxnAbortedException for a transaction that is not open.
     """
     lock_open_txn(connection, txn_id)
     updated = connection.execute(
@@ -361,7 +361,7 @@ def update_compactor_state(connection: Connection, entry: CompactionInfoStruct, 
 
 
 def mark_compacted(connection: Connection, entry: CompactionInfoStruct) -> None:
-    """The worker is done; the old files wait for a cleaner. Raises MetaException for an unknown entry."""
+    """The worker has finished; the old files wait for a cleaner. Raises MetaException for an unknown entry."""
     updated = connection.execute(
         update(COMPACTION_QUEUE).where(Q.CQ_ID == entry.id).values(CQ_STATE=READY_FOR_CLEANING, CQ_WORKER_ID=null())
     )
@@ -370,12 +370,12 @@ def mark_compacted(connection: Connection, entry: CompactionInfoStruct) -> None:
 
 
 def set_hadoop_job_id(connection: Connection, job_id: str, compaction_id: int) -> None:
-    """Note which job works on an entry."""
+    """Records the job that works on an entry."""
     connection.execute(update(COMPACTION_QUEUE).where(Q.CQ_ID == compaction_id).values(CQ_HADOOP_JOB_ID=job_id))
 
 
 def find_columns_with_stats(connection: Connection, entry: CompactionInfoStruct) -> list[str]:
-    """Columns of the table or partition that have statistics, which a compaction has to renew; ascending."""
+    """Columns of the table or partition with statistics, which a compaction has to recompute; ascending."""
     is_table = and_(
         DBS.c.CTLG_NAME == DEFAULT_CATALOG,
         DBS.c.NAME == plain_database(entry.dbname),
@@ -397,7 +397,7 @@ def find_columns_with_stats(connection: Connection, entry: CompactionInfoStruct)
 
 
 def revoke_from_lost_workers(connection: Connection, context: TxnContext) -> int:
-    """Put entries back to the queue whose worker has been at it for too long; how many."""
+    """Returns entries to the queue whose worker has exceeded the time limit; returns their number."""
     too_old = now_ms() - whole_milliseconds(context.compactions.worker_timeout_s)
     return connection.execute(
         update(COMPACTION_QUEUE)

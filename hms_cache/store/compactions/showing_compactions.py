@@ -1,4 +1,4 @@
-"""`show_compact`: compactions that wait, work or are over."""
+"""`show_compact`: compactions that wait, run or have ended."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _SHARED = (
 _NUMBERS = frozenset(
     {"ID", "START", "END", "ENQUEUE_TIME", "COMMIT_TIME", "CLEANER_START", "TXN_ID", "NEXT_TXN_ID", "HIGHEST_WRITE_ID"}
 )
-"""Columns by which the database can find the first rows: a history may have hundreds of thousands."""
+"""Columns by which the database can determine the first rows: a history may have hundreds of thousands."""
 
 _ACTIVITIES = ("END", "START", "COMMIT_TIME")
-"""The latest of these orders compactions where nothing else is asked for."""
+"""The latest of these times determines the default order."""
 
 _ORDER_ITEM = re.compile(r'\s*+"?(?:CC_)?(?P<column>[A-Za-z_]+)"?\s*+(?P<direction>asc|desc)?\s*', re.IGNORECASE)
 
 
 def show_compactions(connection: Connection, request: ShowCompactRequest) -> ShowCompactResponse:
-    """Compactions that meet all given conditions, in the order asked for, else the latest activity first.
+    """Compactions that match all given conditions, in the requested order, by default the latest activity first.
 
-    An empty text is a condition that none meets, as in Hive.
+    An empty text is a condition that nothing matches, as in Hive.
 
-    Raises MetaException for an order by something that is no column of the list, and if more than
-    `limits.listed_rows` are to be answered or put in order.
+    Raises MetaException for an order by an unknown column, and if more than `limits.listed_rows` would have to be
+    returned or sorted.
     """
     queue, history = COMPACTION_QUEUE.c, COMPLETED_COMPACTIONS.c
     waiting = select(
@@ -75,7 +75,7 @@ def show_compactions(connection: Connection, request: ShowCompactRequest) -> Sho
     limit = request.limit if request.limit is not None and request.limit > 0 else None
     if limit is not None and _NUMBERS.issuperset(columns):
         query = query.order_by(*_sql_order(found.c, columns))
-        # At most: the rest of the limit is for naught.
+        # More rows than this are never needed.
         rows = list(connection.execute(query.limit(min(limit, input_limits().listed_rows + 1))))
     else:
         rows = list(connection.execute(limited(query)))
@@ -90,14 +90,15 @@ def _state_code(state: str) -> str:
 
 
 def _columns_of(order: str | None) -> dict[str, bool]:
-    """The columns of an order, and whether each is descending; none for the usual order. Raises MetaException."""
+    """The columns of an order, and whether each is descending; empty for the default order. Raises MetaException."""
     columns: dict[str, bool] = {}
     for item in order.split(",") if order and order.strip() else ():
         match = _ORDER_ITEM.fullmatch(item)
         column = match["column"].upper() if match else ""
         if column not in (*_SHARED, "END", "CLEANER_START"):
             raise MetaException(f"Compactions cannot be ordered by {item.strip()[:200]}")
-        # A column that is named again orders nothing more: a text of any length means no more than each of them once.
+        # A repeated column has no effect on the order, so that a text of any length costs no more than each column
+        # once.
         columns.setdefault(column, bool(match and (match["direction"] or "").lower() == "desc"))
     return columns
 
@@ -112,7 +113,7 @@ def _sort(rows: list[Any], columns: Mapping[str, bool]) -> None:
 
 
 def _sql_order(found: Any, columns: Mapping[str, bool]) -> list[ColumnElement[Any]]:
-    """The order of `_sort`, by columns that have numbers: databases agree about these, not about texts."""
+    """The order of `_sort` for numeric columns only: databases sort these alike, but not texts."""
     keys: list[tuple[ColumnElement[Any], bool]] = []
     if not columns:
         first, second, third = (func.coalesce(func.nullif(found[name], 0), -1) for name in _ACTIVITIES)
@@ -151,11 +152,11 @@ def _element(row: Any) -> ShowCompactResponseElement:
         initiatorVersion=row.INITIATOR_VERSION,
         cleanerStart=row.CLEANER_START if row.CLEANER_START is not None and row.CLEANER_START > 0 else None,
         poolName=row.POOL_NAME or DEFAULT_POOL,
-        # 0 for what is not known yet, which Hive's SHOW COMPACTIONS prints (`ShowCompactHandler`, 4.0.1).
+        # 0 for an unknown id, as Hive's SHOW COMPACTIONS prints it (`ShowCompactHandler`, 4.0.1).
         nextTxnId=row.NEXT_TXN_ID or 0,
         txnId=row.TXN_ID or 0,
         commitTime=row.COMMIT_TIME or 0,
-        # Where 4.0 writes it, and where later releases do.
+        # In the field of 4.0, and in that of later releases.
         hightestTxnId=row.HIGHEST_WRITE_ID or 0,
         hightestWriteId=row.HIGHEST_WRITE_ID,
     )

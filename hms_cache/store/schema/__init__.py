@@ -1,8 +1,8 @@
-"""Hive 4.0's metastore schema as SQLAlchemy tables: names, types, keys and defaults as Hive's schematool makes them.
+"""Hive 4.0's metastore schema as SQLAlchemy tables, with the names, types, keys and defaults of Hive's schematool.
 
-``from hms_cache.store import schema`` and then ``schema.TBLS.c.TBL_ID``. The facts are those of Hive 4.0.1's scripts
+Use: ``from hms_cache.store import schema``, then ``schema.TBLS.c.TBL_ID``. The facts are those of Hive 4.0.1's scripts
 ``hive-schema-4.0.0.mysql.sql`` and ``hive-schema-4.0.0.postgres.sql``; a test loads them and compares every column, key
-and default with ours.
+and default.
 """
 
 from __future__ import annotations

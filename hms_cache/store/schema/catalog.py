@@ -15,7 +15,7 @@ from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_400
 
 
 def _parameters(column_of_owner: str, column_type: TypeEngine[Any]) -> tuple[SchemaItem, ...]:
-    """Columns and primary key of parameters that are shorter than those of `parameters_table`."""
+    """Columns and primary key of parameters with shorter keys and values than in `parameters_table`."""
     return (
         required(column_of_owner, column_type),
         required("PARAM_KEY", string(180)),
@@ -24,7 +24,7 @@ def _parameters(column_of_owner: str, column_type: TypeEngine[Any]) -> tuple[Sch
     )
 
 
-#: Catalogs. The row `hive` is there from the start.
+#: Catalogs. The row `hive` always exists.
 CTLGS = table(
     "CTLGS",
     *identifier("CTLG_ID"),

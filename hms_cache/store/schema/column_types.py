@@ -1,7 +1,7 @@
-"""Column types of the metastore schema, one name for what each database calls differently.
+"""Column types of the metastore schema, each under one name for all databases.
 
-Hive's scripts for MySQL and PostgreSQL describe the same columns with different types (an epoch second is ``int`` on
-one and ``bigint`` on the other). Each constant here carries both, and a natural choice for SQLite.
+Hive's scripts for MySQL and PostgreSQL use different types for the same columns (an epoch second is ``int`` on one and
+``bigint`` on the other). Each constant here has both types, and a suitable one for SQLite.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ SHORT_BLOB = LargeBinary().with_variant(mysql.VARBINARY(2048), *MYSQL_DIALECTS)
 
 DOUBLE: TypeEngine[float] = Double()
 
-#: Hive's MySQL script keeps four decimals of statistics only; PostgreSQL and SQLite keep the whole value.
+#: Hive's MySQL script stores only four decimals of statistics; PostgreSQL and SQLite store the whole value.
 STATISTIC_DOUBLE: TypeEngine[float] = Double().with_variant(mysql.DOUBLE(53, 4, asdecimal=False), *MYSQL_DIALECTS)
 
 
 class Flag(TypeDecorator[bool]):
-    """A Python ``bool`` in a ``bit(1)`` of MySQL, a ``boolean`` elsewhere.
+    """A Python ``bool`` in a ``bit(1)`` on MySQL, and in a ``boolean`` elsewhere.
 
-    :param postgresql_smallint: True for the one column that Hive's PostgreSQL script makes a ``smallint``.
+    :param postgresql_smallint: True for the one column that is a ``smallint`` in Hive's PostgreSQL script.
     """
 
     impl = Boolean

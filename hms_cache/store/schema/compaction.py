@@ -21,7 +21,7 @@ from hms_cache.store.schema.text_types import STRING_128, STRING_767, STRING_400
 
 
 def _request(prefix: str) -> tuple[Column[Any], ...]:
-    """What is to be compacted, and when a worker began."""
+    """Columns of the request, and the time at which a worker began."""
     return (
         required(f"{prefix}_ID", BIGINT),
         *recorded_table(prefix),
@@ -34,7 +34,7 @@ def _request(prefix: str) -> tuple[Column[Any], ...]:
 
 
 def _work(prefix: str) -> tuple[Column[Any], ...]:
-    """What the worker and the cleaner record."""
+    """Columns of the worker's and the cleaner's records."""
     return (
         column(f"{prefix}_RUN_AS", STRING_128),
         column(f"{prefix}_HIGHEST_WRITE_ID", BIGINT),
@@ -47,7 +47,7 @@ def _work(prefix: str) -> tuple[Column[Any], ...]:
 
 
 def _pool(prefix: str) -> tuple[Column[Any], ...]:
-    """Which workers may take it, and how they write."""
+    """Columns of the worker pool that may take it, and of bucketing and order."""
     return (
         column(f"{prefix}_POOL_NAME", STRING_128),
         column(f"{prefix}_NUMBER_OF_BUCKETS", INTEGER),

@@ -1,4 +1,4 @@
-"""Building blocks of the table definitions: one METADATA, columns, and the tables of one shape."""
+"""Building blocks of the table definitions: METADATA, columns, and tables of common shapes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _NULLABLE_ON_POSTGRESQL = "nullable_on_postgresql"
 def table(name: str, *elements: SchemaItem, **options: Any) -> Table:
     """A table of the metastore schema, registered in :data:`METADATA`.
 
-    On MySQL and MariaDB the character set is ``utf8mb4`` with its binary collation: Hive's scripts choose ``latin1``,
-    which turns other text into question marks without an error, case-insensitive for half of the columns.
+    On MySQL and MariaDB the character set is ``utf8mb4`` with its binary collation. Hive's scripts use ``latin1``,
+    which silently replaces other characters by question marks, and a case-insensitive collation for half of the
+    columns.
     """
     return Table(
         name,
@@ -43,9 +44,9 @@ def column(
     default: TextClause | None = None,
     nullable_on_postgresql: bool | None = None,
 ) -> Column[Any]:
-    """A column that may be null; ``default`` is the server's.
+    """A nullable column; ``default`` is the server's.
 
-    :param nullable_on_postgresql: False for a column that is NOT NULL in Hive's PostgreSQL script only.
+    :param nullable_on_postgresql: False for a column that is NOT NULL only in Hive's PostgreSQL script.
     """
     info = _nullability(nullable_on_postgresql)
     return Column(name, column_type, server_default=default, autoincrement=False, info=info)
@@ -59,31 +60,31 @@ def required(
     autoincrement: bool = False,
     nullable_on_postgresql: bool | None = None,
 ) -> Column[Any]:
-    """A column that is NOT NULL; ``default`` is the server's.
+    """A NOT NULL column; ``default`` is the server's.
 
-    :param nullable_on_postgresql: True for a column that is NOT NULL in Hive's MySQL script only.
+    :param nullable_on_postgresql: True for a column that is NOT NULL only in Hive's MySQL script.
     """
     info = _nullability(nullable_on_postgresql)
     return Column(name, column_type, nullable=False, server_default=default, autoincrement=autoincrement, info=info)
 
 
 def columns(column_type: TypeEngine[Any], *names: str) -> tuple[Column[Any], ...]:
-    """Columns of one type that may be null."""
+    """Nullable columns of one type."""
     return tuple(column(name, column_type) for name in names)
 
 
 def all_required(column_type: TypeEngine[Any], *names: str) -> tuple[Column[Any], ...]:
-    """Columns of one type that are NOT NULL."""
+    """NOT NULL columns of one type."""
     return tuple(required(name, column_type) for name in names)
 
 
 def recorded_table(prefix: str) -> tuple[Column[Any], ...]:
-    """Columns that name a table, where what happened to it is recorded."""
+    """Columns with the names of a table, in a record about it."""
     return required(f"{prefix}_DATABASE", STRING_128), required(f"{prefix}_TABLE", STRING_256)
 
 
 def recorded_object(prefix: str) -> tuple[Column[Any], ...]:
-    """Columns that name a database, or a table or partition in it, where what happened to it is recorded."""
+    """Columns with the names of a database, or of a table or partition in it, in a record about it."""
     return (
         required(f"{prefix}_DATABASE", STRING_128),
         column(f"{prefix}_TABLE", STRING_256),
@@ -92,12 +93,12 @@ def recorded_object(prefix: str) -> tuple[Column[Any], ...]:
 
 
 def identifier(name: str) -> tuple[Column[Any], PrimaryKeyConstraint]:
-    """The column of a table's own ids, and the primary key on it."""
+    """The column of a table's own ids, and its primary key."""
     return required(name, BIGINT), primary_key(name)
 
 
 def number_table(name: str, column_name: str) -> Table:
-    """A table of one row with one number, whose row lock transactions take in turn."""
+    """A table with one row and one number, whose row lock serializes transactions."""
     return table(name, required(column_name, BIGINT))
 
 
@@ -124,12 +125,7 @@ def list_table(
     position: TypeEngine[Any] = WIDE_INTEGER,
     keys: OwnerKeys = owner,
 ) -> Table:
-    """The elements of a list of an entity, one row each, ordered by ``INTEGER_IDX``.
-
-    :param of: ``TABLE.COLUMN`` that ``column_of_owner`` refers to.
-    :param position: the type of ``INTEGER_IDX``.
-    :param keys: makes the index and the foreign key by which a row belongs to its owner.
-    """
+    """The elements of a list of an entity, one row each, ordered by ``INTEGER_IDX``."""
     return table(
         name,
         required(column_of_owner, BIGINT),

@@ -26,16 +26,12 @@ FUNCS = table(
 
 
 def _owner(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey]:
-    """As `owner`, where only PostgreSQL has the index, and both know the foreign key by the same name."""
+    """As `owner`, but only PostgreSQL has the index, and the foreign key has the same name on both."""
     return index(f"{table}_N49", column, on="postgresql"), foreign_key(f"{table}_FK1", column, target)
 
 
 def _code(name: str, key: str, *texts: str, unique_index: str, foreign_key_name: str) -> Table:
-    """A table of code that belongs to a database.
-
-    :param key: the column of its ids.
-    :param texts: the columns of the code.
-    """
+    """A table of code that belongs to a database."""
     return table(
         name,
         *identifier(key),

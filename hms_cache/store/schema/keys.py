@@ -1,7 +1,7 @@
-"""Keys, indexes and foreign keys of the tables, whose names differ by database.
+"""Keys, indexes and foreign keys of the tables, whose names differ between databases.
 
-Hive's MySQL and PostgreSQL scripts agree on tables and columns but not on the names of foreign keys, on a few unique
-keys and on indexes. The functions here let one definition hold both. SQLite takes PostgreSQL's side.
+Hive's MySQL and PostgreSQL scripts agree on tables and columns, but not on the names of foreign keys, on a few unique
+keys, and on indexes. With the functions here, one definition contains both. SQLite uses PostgreSQL's definitions.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 Side = Literal["mysql", "postgresql"]
 
 OwnerKeys = Callable[[str, str, str], tuple[Index, ForeignKeyConstraint]]
-"""Of a table's name, its column and its target (``TABLE.COLUMN``): as `owner`."""
+"""Arguments: a table's name, its column and its target (``TABLE.COLUMN``); result as `owner`."""
 
 _SIDE = "side"
 
 
 def primary_key(*columns: str, name: str | None = None) -> PrimaryKeyConstraint:
-    """The primary key; ``name`` where PostgreSQL's is not ``<table>_pkey``."""
+    """The primary key; ``name`` if PostgreSQL's is not ``<table>_pkey``."""
     return PrimaryKeyConstraint(*columns, name=name)
 
 
 def unique(name: str, *columns: str, on: Side | None = None) -> UniqueConstraint:
-    """A unique constraint, on one side only if ``on`` is given."""
+    """A unique constraint. ``on``: only on that side."""
     constraint = UniqueConstraint(*columns, name=name, info=_on(on))
     return constraint if on is None else constraint.ddl_if(callable_=_exists)
 
@@ -62,7 +62,7 @@ class SidedForeignKey(ForeignKeyConstraint):
     postgresql_name: str | None = None
     postgresql_deferrable: bool = True
 
-    # Table.to_metadata copies constraints; a copy has to stay one of these.
+    # Table.to_metadata copies constraints; the copy must have this class.
     inherit_cache = True
 
 
@@ -107,7 +107,7 @@ def auto_named_key(name: str, column: str, target: str) -> SidedForeignKey:
 
 
 def auto_named_keys(table: str, *targets: str) -> tuple[SidedForeignKey, ...]:
-    """Foreign keys as `auto_named_key`, numbered on MySQL, of columns that are called like those that they refer to.
+    """Foreign keys as `auto_named_key`, numbered on MySQL, whose columns have the names of their targets.
 
     :param targets: each a ``TABLE.COLUMN``.
     """
@@ -118,7 +118,7 @@ def auto_named_keys(table: str, *targets: str) -> tuple[SidedForeignKey, ...]:
 
 
 def unnamed_key(column: str, target: str) -> SidedForeignKey:
-    """A foreign key that the database names, and that is not deferrable.
+    """A foreign key with a name chosen by the database, not deferrable.
 
     :param target: ``TABLE.COLUMN``.
     """
@@ -126,7 +126,7 @@ def unnamed_key(column: str, target: str) -> SidedForeignKey:
 
 
 def owner(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey]:
-    """The index and the foreign key by which the rows of a table belong to one of another, with Hive's usual names.
+    """The index and the foreign key of a child table, with Hive's usual names.
 
     :param target: ``TABLE.COLUMN``.
     """

@@ -1,4 +1,4 @@
-"""Tables that releases of Hive after 4.0 have. They are used where a database has them, and never made."""
+"""Tables of Hive releases after 4.0. They are used if the database has them, and never created."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sqlalchemy import Column, MetaData, String, Table
 from hms_cache.store.schema.column_types import BIGINT
 
 LATER_METADATA = MetaData()
-"""Apart from `METADATA`, which is Hive 4.0's."""
+"""Separate from `METADATA`, which is Hive 4.0's."""
 
 CATALOG_PARAMS = Table(
     "CATALOG_PARAMS",

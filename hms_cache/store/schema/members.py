@@ -1,4 +1,4 @@
-"""HMS_CACHE_MEMBERS: the servers that answer reads by lease. Hive has no such table, so none is compared with it."""
+"""HMS_CACHE_MEMBERS: the servers that answer reads by lease. Hive has no such table."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ HMS_CACHE_MEMBERS = Table(
     mysql_charset="utf8mb4",
     mysql_collate="utf8mb4_bin",
 )
-"""One row for each member: where it listens, its epoch (a new one for each time it joins), how long its lease is (0: it
-holds none), whether that was revoked (1), and whether its writes must not commit under this epoch (1)."""
+"""One row per member: its address, its epoch (new at each join), the duration of its lease (0: none), whether the lease
+was revoked (1), and whether its writes must not commit in this epoch (1)."""

@@ -1,4 +1,4 @@
-"""The metastore's own records: schema version, id sequences, properties, and types that nobody uses any more."""
+"""The metastore's own records: schema version, id sequences, properties, and types (not used any more)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEQUENCE_TABLE = table(
     primary_key("SEQUENCE_NAME"),
 )
 
-#: DataNucleus keeps its schema notes here; we never write it.
+#: DataNucleus stores its schema notes here; this program never writes to it.
 NUCLEUS_TABLES = table(
     "NUCLEUS_TABLES",
     *all_required(STRING_128, "CLASS_NAME", "TABLE_NAME"),

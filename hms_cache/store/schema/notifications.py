@@ -1,4 +1,4 @@
-"""The notification log, its sequence, and what replication records."""
+"""The notification log, its sequence, and the records of replication."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOTIFICATION_LOG = table(
     index("NOTIFICATION_LOG_EVENT_ID", "EVENT_ID", is_unique=True),
 )
 
-#: One row: the next event id. Its row lock orders all writers.
+#: One row: the next event id. Its row lock serializes all writers.
 NOTIFICATION_SEQUENCE = table(
     "NOTIFICATION_SEQUENCE",
     *identifier("NNI_ID"),

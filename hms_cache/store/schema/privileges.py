@@ -15,7 +15,7 @@ PRINCIPAL = ("PRINCIPAL_NAME", "PRINCIPAL_TYPE")
 GRANTOR = ("GRANTOR", "GRANTOR_TYPE")
 
 _AFTER_ID = {"TBL_ID": "AUTHORIZER", "PART_ID": "PRINCIPAL_NAME"}
-"""Of tables of grants on tables and partitions: the column that follows the object's id."""
+"""For tables of grants on tables and partitions: the column after the object's id."""
 
 
 def _grant(right: str, *, on: Column[Any] | None = None, before: str = "") -> tuple[Column[Any], ...]:
@@ -41,7 +41,7 @@ def _grant(right: str, *, on: Column[Any] | None = None, before: str = "") -> tu
 
 
 def _key(right: str, *on: str) -> tuple[str, ...]:
-    """The columns in which two grants differ. `on`: those of the object."""
+    """The columns that identify a grant. `on`: those of the object."""
     return "AUTHORIZER", *on, *PRINCIPAL, right, *GRANTOR
 
 

@@ -13,7 +13,7 @@ from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767
 
 
 def _statistics() -> tuple[Column[Any], ...]:
-    """Columns of the statistics themselves, the same for tables and partitions."""
+    """Columns of the statistics themselves, equal for tables and partitions."""
     return (
         *columns(BIGINT, "LONG_LOW_VALUE", "LONG_HIGH_VALUE"),
         *columns(STATISTIC_DOUBLE, "DOUBLE_HIGH_VALUE", "DOUBLE_LOW_VALUE"),
@@ -30,10 +30,10 @@ def _statistics() -> tuple[Column[Any], ...]:
 
 
 def _names(*partition: str) -> tuple[Column[Any], ...]:
-    """Columns of the names of what the statistics are about. Hive's MySQL script alone makes them NOT NULL.
+    """Columns with the names of the object of the statistics. Only Hive's MySQL script makes them NOT NULL.
 
-    The column's name is as that of the column itself: with four bytes a character the index would be too long that the
-    upgrade to Hive 4.1 makes, of the owner's id and the whole name.
+    The column's name has the type of the column itself: with four bytes per character, the index that the upgrade to
+    Hive 4.1 creates, of the owner's id and the whole name, would be too long.
 
     :param partition: the column of the partition's name, if there is one.
     """
@@ -43,7 +43,7 @@ def _names(*partition: str) -> tuple[Column[Any], ...]:
 
 
 def _keys(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey]:
-    """As `owner`, with the names of Hive's scripts for statistics; MySQL has no such index."""
+    """As `owner`, with the names of Hive's scripts for statistics. MySQL has no such index."""
     return (
         index(f"{table}_N49", column, on="postgresql"),
         foreign_key(f"{table}_FK", column, target, postgresql_name=f"{table}_fkey"),

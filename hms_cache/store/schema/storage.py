@@ -27,7 +27,7 @@ from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767
 
 
 def _skew_owner(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey]:
-    """As `owner`, of lists that PostgreSQL indexes by their primary keys only."""
+    """As `owner`, for lists that PostgreSQL indexes only by their primary keys."""
     return (
         index(f"{table}_N49", column, on="mysql"),
         foreign_key(f"{table}_FK1", column, target, postgresql_name=f"{table}_fkey"),
@@ -52,7 +52,7 @@ def _skew_references(
     )
 
 
-#: Column descriptors: the identity that storage descriptors with equal columns share.
+#: Column descriptors, shared by storage descriptors with equal columns.
 CDS = table(
     "CDS",
     *identifier("CD_ID"),
@@ -81,7 +81,7 @@ SERDES = table(
 
 SERDE_PARAMS = parameters_table("SERDE_PARAMS", "SERDE_ID", of="SERDES.SERDE_ID")
 
-#: Storage descriptors; CD_ID and SERDE_ID are null for views only.
+#: Storage descriptors. CD_ID and SERDE_ID are null for views only.
 SDS = table(
     "SDS",
     *identifier("SD_ID"),

@@ -46,7 +46,7 @@ PARTITION_KEYS = fields_table(
     "PARTITION_KEYS", "TBL_ID", column("PKEY_COMMENT", STRING_4000), prefix="PKEY", of="TBLS.TBL_ID"
 )
 
-#: What a materialized view was built from, by name; not tied to TBLS.
+#: The sources of a materialized view, by name; not linked to TBLS.
 MV_CREATION_METADATA = table(
     "MV_CREATION_METADATA",
     required("MV_CREATION_METADATA_ID", BIGINT),

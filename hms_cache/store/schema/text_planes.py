@@ -1,8 +1,8 @@
-"""Characters that columns of MySQL have, and statements that compare such a column with a text of others.
+"""Character sets of MySQL's columns, and statements that compare a column with a text outside its character set.
 
-Hive's own script keeps names in latin1. MySQL answers a comparison with a text of further characters by an error, so
-that whoever asked for a name that cannot be there was told of collations instead. No row has such a text: the statement
-is sent again with one in its place that no row has either.
+Hive's script stores names in latin1. MySQL's reply to a comparison with a text of other characters is a collation
+error, although the correct answer is that no row has such a text. So the statement is sent again with a text in its
+place that no row has.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _WITHOUT_PRINT = bytes((0x81, 0x8D, 0x8F, 0x90, 0x9D))
-"""Bytes that code page 1252 leaves open. MySQL takes them for the control characters of these numbers."""
+"""Bytes that code page 1252 leaves undefined. MySQL treats them as the control characters with these numbers."""
 
 _LATIN1 = frozenset(_WITHOUT_PRINT.decode("latin-1")).union(
     bytes(set(range(256)).difference(_WITHOUT_PRINT)).decode("cp1252")
@@ -21,26 +21,27 @@ _LATIN1 = frozenset(_WITHOUT_PRINT.decode("latin-1")).union(
 
 
 def plane_of(text: str) -> int:
-    """Which columns of MySQL have all its characters: 0 for all, 1 for those of ``utf8mb3``, 2 for ``utf8mb4`` only."""
+    """The columns of MySQL that can represent the text: 0 for all, 1 for ``utf8mb3`` and above, 2 for ``utf8mb4``
+    only."""
     if text.isascii() or _LATIN1.issuperset(text):
         return 0
     return 1 if max(text) <= "\uffff" else 2
 
 
 UNCOMPARABLE = frozenset({1267, 1270, 1271})
-"""Numbers of MySQL's error: the given text has characters that the column's character set has not."""
+"""MySQL's error numbers for a text that the column's character set cannot represent."""
 
 _IN_NO_COLUMN = "\0 this text has characters that the column has not \0"
 
 _ORDERED = re.compile(r"(?:[<>]=?|\bBETWEEN|\bAND)\s*%\((\w+)\)s", re.IGNORECASE)
-"""Parameters by whose order rows may be looked for; AND is before the second one of BETWEEN only."""
+"""Parameters that may be compared by order. AND stands only before the second one of BETWEEN."""
 
 
 def comparable_parameters(statement: str, parameters: Any, plane: int) -> dict[str, Any] | None:
-    """The parameters without texts of this plane or beyond (`plane_of`): none of them is in the database.
+    """The parameters with texts of this plane or above (`plane_of`) replaced: none of them is in the database.
 
-    None where that cannot be said: of what is written, of a text by whose order rows are looked for, or if there
-    is no such text.
+    None if that is not valid: for statements that write, for texts that are compared by order, or if there is no such
+    text.
     """
     if not isinstance(parameters, Mapping) or not statement.lstrip().upper().startswith(("SELECT", "DELETE")):
         return None

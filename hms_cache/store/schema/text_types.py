@@ -1,4 +1,4 @@
-"""Types of text columns, by how many bytes a character takes on MySQL."""
+"""Types of text columns, by the number of bytes per character on MySQL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
 
 class LimitedText(String):
-    """Text of at most so many characters, on SQLite too: it stores any length in a ``VARCHAR``."""
+    """Text with a maximum number of characters, also on SQLite, which would store any length in a ``VARCHAR``."""
 
 
 @compiles(LimitedText, "sqlite")
@@ -26,15 +26,15 @@ def _limited_on_sqlite(element: LimitedText, compiler: Any, **keywords: Any) -> 
 
 
 def string(length: int) -> TypeEngine[str]:
-    """Text of at most ``length`` characters, case-sensitive, any Unicode (``utf8mb4`` on MySQL)."""
+    """Text of at most ``length`` characters, case-sensitive, any Unicode characters (``utf8mb4`` on MySQL)."""
     return LimitedText(length)
 
 
 def plane_string(length: int) -> TypeEngine[str]:
-    """As :func:`string`, on MySQL limited to Unicode's basic plane (``utf8mb3``).
+    """As :func:`string`, but on MySQL limited to Unicode's basic plane (``utf8mb3``).
 
-    Only for the members of unique keys that would pass InnoDB's limit of 3072 bytes a key with four bytes a character.
-    The database refuses a character beyond the plane; it does not replace it.
+    Only for columns of unique keys that would exceed InnoDB's limit of 3072 bytes with four bytes per character. The
+    database refuses other characters; it does not replace them.
     """
     return LimitedText(length).with_variant(
         mysql.VARCHAR(length, charset="utf8mb3", collation="utf8mb3_bin"), *MYSQL_DIALECTS
@@ -42,16 +42,16 @@ def plane_string(length: int) -> TypeEngine[str]:
 
 
 def word_string(length: int) -> TypeEngine[str]:
-    """As :func:`string`, on MySQL in one byte a character, as Hive has it (``latin1``).
+    """As :func:`string`, but on MySQL with one byte per character, as in Hive (``latin1``).
 
-    Only for ASCII (principal types, privileges, identifiers) in unique keys that would pass 3072 bytes otherwise.
+    Only for ASCII (principal types, privileges, identifiers) in unique keys that would otherwise exceed 3072 bytes.
     """
     return LimitedText(length).with_variant(
         mysql.VARCHAR(length, charset="latin1", collation="latin1_bin"), *MYSQL_DIALECTS
     )
 
 
-#: The usual lengths: users and databases; tables and keys; columns and partitions; everything longer.
+#: Usual lengths: users and databases; tables and keys; columns and partitions; everything longer.
 STRING_128 = string(128)
 STRING_256 = string(256)
 STRING_767 = string(767)

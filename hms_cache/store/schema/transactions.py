@@ -1,4 +1,4 @@
-"""Transactions, write ids and locks. No table of this group refers to TBLS: names are kept, lower-cased."""
+"""Transactions, write ids and locks. These tables do not refer to TBLS; they contain names in lower case."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hms_cache.store.schema.definition import (
 from hms_cache.store.schema.keys import index, primary_key, unnamed_key
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, string
 
-#: Open, aborted and recently committed transactions; the highest row stays for ever.
+#: Open, aborted and recently committed transactions. The row with the highest id is never deleted.
 TXNS = table(
     "TXNS",
     required("TXN_ID", BIGINT, autoincrement=True),
@@ -32,7 +32,7 @@ TXNS = table(
     sqlite_autoincrement=True,
 )
 
-#: What an open transaction has written, by name.
+#: Writes of open transactions, by name.
 TXN_COMPONENTS = table(
     "TXN_COMPONENTS",
     required("TC_TXNID", BIGINT),
@@ -44,7 +44,7 @@ TXN_COMPONENTS = table(
     unnamed_key("TC_TXNID", "TXNS.TXN_ID"),
 )
 
-#: What committed transactions have written; compaction and materialized views read it.
+#: Writes of committed transactions, for compaction and materialized views.
 COMPLETED_TXN_COMPONENTS = table(
     "COMPLETED_TXN_COMPONENTS",
     required("CTC_TXNID", BIGINT),
@@ -63,7 +63,7 @@ COMPLETED_TXN_COMPONENTS = table(
     index("completed_txn_components_index", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", on="postgresql"),
 )
 
-#: One row that is only ever locked.
+#: One row, which is only locked.
 TXN_LOCK_TBL = number_table("TXN_LOCK_TBL", "TXN_LOCK")
 
 HIVE_LOCKS = table(
@@ -87,7 +87,7 @@ HIVE_LOCKS = table(
 
 NEXT_LOCK_ID = number_table("NEXT_LOCK_ID", "NL_NEXT")
 
-#: Recent updates and deletes, for write conflict detection.
+#: Recent updates and deletes, to detect write conflicts.
 WRITE_SET = table(
     "WRITE_SET",
     *recorded_table("WS"),
@@ -96,7 +96,7 @@ WRITE_SET = table(
     required("WS_OPERATION_TYPE", CHAR(1)),
 )
 
-#: Write ids given to transactions, per table.
+#: Write ids of transactions, per table.
 TXN_TO_WRITE_ID = table(
     "TXN_TO_WRITE_ID",
     required("T2W_TXNID", BIGINT),

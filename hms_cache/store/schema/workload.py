@@ -11,14 +11,14 @@ from hms_cache.store.schema.text_types import STRING_128, STRING_767, plane_stri
 
 
 def _named_in_plan(table: str, *names: str) -> tuple[UniqueConstraint, SidedForeignKey]:
-    """The keys of what belongs to a plan and is known in it by these columns."""
+    """The keys of a table whose rows belong to a plan, in which these columns are unique."""
     return (
         unique(f"UNIQUE_{table}", "RP_ID", *names),
         foreign_key(f"{table}_FK1", "RP_ID", "WM_RESOURCEPLAN.RP_ID"),
     )
 
 
-#: Refers to WM_POOL and is referred to by it: the only cycle of the schema.
+#: Refers to WM_POOL, which refers to it: the only cycle of the schema.
 WM_RESOURCEPLAN = table(
     "WM_RESOURCEPLAN",
     *identifier("RP_ID"),

@@ -1,7 +1,7 @@
-"""Changes of grants and roles in the notification log, for servers that keep what they decided by them.
+"""Logs changes of grants and roles in the notification log, for servers that cache decisions.
 
-Hive has no event for them. With `authorization.sql_grants = logged` one is written in the transaction of each change:
-of a type of our own, without names, which Hive's consumers pass over.
+Hive has no event for them. With `authorization.sql_grants = logged`, an event of a type of this program, without names,
+is logged in the transaction of each change. Hive's consumers ignore it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ _EVENT: Final = EventRow(GRANTS_CHANGED, None, None, None, "{}", "json-0.2")
 
 
 def log_change(transaction: WriteTransaction, context: StoreContext) -> None:
-    """Grants or roles are changed in this transaction."""
+    """Logs that grants or roles are changed in this transaction."""
     if context.settings.authorization.sql_grants == "logged":
         transaction.append_event(_EVENT)

@@ -1,6 +1,7 @@
-"""Granting and revoking: objects, roles and grants are looked for once, whatever number of grants names them.
+"""Grants and revokes privileges. Objects, roles and grants are read once, for any number of grants.
 
-HiveServer2 replaces all grants on the columns of a table by one request (`PrivilegeSynchronizer`): thousands of them.
+HiveServer2 replaces all grants on the columns of a table, which may be thousands, by one request
+(`PrivilegeSynchronizer`).
 """
 
 from __future__ import annotations
@@ -47,20 +48,21 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 _MAX_NAMES = 500
-"""In a condition. Beyond it all grants on an object are read, and roles in several statements."""
+"""Names in one condition. With more, all grants on an object are read, and roles in several statements."""
 
 _Place = tuple[Any, ...]
-"""An object of grants, its columns aside: equal for all spellings of its name."""
+"""An object of grants, without its column: equal for all spellings of its name."""
 
 _Held = dict[tuple[Any, ...], set[str]]
-"""Privileges by column, name and type of the principal, authorizer and grantor in lower case. Those with None in the
-authorizer's place are of any."""
+"""Privileges by column, principal name and type, authorizer, and grantor in lower case. None as the authorizer stands
+for all authorizers."""
 
 
 class EachByItself(Exception):
-    """The database takes some of the grants of a request for the same, or for others that are there.
+    """The database considers some grants of a request equal to each other or to existing ones.
 
-    Raised by `grant_all` for a request of several, which is to be made again so that each is compared by the database.
+    Raised by `grant_all` for a request with several grants. The request has to be repeated with `each_by_itself`, so
+    that the database compares each of them.
     """
 
 
@@ -71,11 +73,10 @@ def grant_all(
     *,
     each_by_itself: bool = False,
 ) -> None:
-    """Grant them, in a number of statements that depends on the objects alone.
+    """Grants all of them, in a number of statements that depends only on the objects.
 
-    :raises InvalidObjectException: one is granted already by the same grantor.
-    :raises NoSuchObjectException: the receiving role or the object is missing.
-    :raises EachByItself: unless that is asked for.
+    :raises InvalidObjectException: one was granted already by the same grantor. :raises NoSuchObjectException: the
+      receiving role or the object does not exist. :raises EachByItself: unless `each_by_itself` is true.
     """
     if not grants:
         return
@@ -113,10 +114,9 @@ def grant_all(
 def revoke_all(
     transaction: WriteTransaction, context: StoreContext, grants: Sequence[HiveObjectPrivilege], *, grant_option: bool
 ) -> None:
-    """Revoke them, or only the right to grant them, in a number of statements that depends on the objects alone.
+    """Revokes all of them, or only the right to grant them, in a number of statements that depends only on the objects.
 
-    :raises InvalidObjectException: one is not granted.
-    :raises MetaException: one is granted without the grant option.
+    :raises InvalidObjectException: one is not granted. :raises MetaException: one is granted without the grant option.
     """
     if not grants:
         return
@@ -154,7 +154,7 @@ def revoke_all(
 
 @dataclass(slots=True)
 class _Grant:
-    """One that is there."""
+    """An existing grant."""
 
     grant_id: int
     has_option: bool
@@ -162,8 +162,8 @@ class _Grant:
 
 
 _Revocable = dict[tuple[Any, ...], deque[_Grant]]
-"""Grants, the oldest first, by column, name and type of the principal, privilege and authorizer; with None in the
-column's place those on any of them, in the authorizer's place those of any."""
+"""Grants, the oldest first, by column, principal name and type, privilege and authorizer. None as the column stands for
+all columns, None as the authorizer for all authorizers."""
 
 
 def _oldest(held: _Revocable, key: tuple[Any, ...]) -> _Grant | None:
@@ -191,7 +191,7 @@ def _read_revocable(connection: Connection, target: Target, grants: Sequence[Hiv
 
 
 class _Rows:
-    """Grants that are not written yet, by level."""
+    """Grants to be inserted, by level."""
 
     def __init__(self, transaction: WriteTransaction) -> None:
         self._transaction = transaction
@@ -203,7 +203,7 @@ class _Rows:
         self._rows.setdefault(level.model, []).append(row)
 
     def write(self, conflict: Exception) -> None:
-        """Raises `conflict` where the database has no place for one."""
+        """Inserts them. Raises `conflict` if the database refuses one as a duplicate."""
         for model, rows in self._rows.items():
             level = self._levels[model]
             ids = self._transaction.ids(model, len(rows))
@@ -235,7 +235,7 @@ def _values(grant: HiveObjectPrivilege, target: Target, privilege: str, now_s: i
 
 
 def _lock_roles(connection: Connection, names: Sequence[str | None]) -> set[str]:
-    """Those of the names that are of roles, which nobody drops until the transaction ends."""
+    """The names that are roles. These roles are locked against drops until the transaction ends."""
     wanted = possible_names(connection, sorted({name for name in names if name is not None}), ROLES.c.ROLE_NAME)
     found: set[str] = set()
     for some in batches(wanted, _MAX_NAMES):
@@ -259,7 +259,7 @@ def _place(reference: HiveObjectRef) -> _Place:
 
 
 def required_target(connection: Connection, reference: HiveObjectRef) -> Target:
-    """The object, locked. Raises NoSuchObjectException."""
+    """Locks and returns the object. Raises NoSuchObjectException."""
     target = find_target(connection, reference, lock=True)
     if target is None:
         if reference.objectType == HiveObjectType.DATABASE:
@@ -267,7 +267,7 @@ def required_target(connection: Connection, reference: HiveObjectRef) -> Target:
             raise NoSuchObjectException(f"There is no database {name.as_stored}")
         raise NoSuchObjectException(f"{_text(reference)} does not exist")
     if target.level is GLOBAL:
-        # There is no row to lock, and Hive's key holds nothing apart that has no authorizer.
+        # There is no row to lock, and Hive's unique key does not apply to grants without an authorizer.
         hold_names(connection)
     return target
 
@@ -280,14 +280,14 @@ def _by_place(grants: Sequence[HiveObjectPrivilege]) -> dict[_Place, list[HiveOb
 
 
 def _privileges(grant: HiveObjectPrivilege) -> list[str]:
-    """`select,insert` names two; behind the last comma there is none, as Java's `split` has it."""
+    """Splits the text: `select,insert` means two privileges; trailing commas are ignored, as by Java's `split`."""
     text = str(grant.grantInfo.privilege or "")
     names = text.rstrip(",")
     return names.split(",") if names or not text else []
 
 
 def on_target(target: Target) -> Any:
-    """The condition that a grant is on this object, per level; without a column on any of them."""
+    """A condition, per level, that a grant is on this object; without a column, on any of its columns."""
 
     def conditions(level: Level) -> list[ColumnElement[bool]]:
         found: list[ColumnElement[bool]] = []
@@ -305,7 +305,7 @@ def _principal(grant: HiveObjectPrivilege) -> tuple[str | None, str]:
 
 
 def _note(held: _Held, by: tuple[Any, ...], authorizer: str | None, privilege: str) -> None:
-    """`by`: column, name and type of the principal, grantor."""
+    """`by`: column, principal name and type, grantor."""
     *key, grantor = by
     for who in {authorizer, None}:
         held.setdefault((*key, who, (grantor or "").lower()), set()).add(privilege)
@@ -317,7 +317,7 @@ def _of(held: _Held, by: tuple[Any, ...], authorizer: str | None) -> set[str]:
 
 
 def _read_held(connection: Connection, target: Target, grants: Sequence[HiveObjectPrivilege]) -> _Held:
-    """What is granted on the object already to the principals of these grants."""
+    """Privileges on the object that the principals of these grants already have."""
     level = target.level
     of = level.table.c
     column = of.COLUMN_NAME if level.has_columns else null()
@@ -330,7 +330,7 @@ def _read_held(connection: Connection, target: Target, grants: Sequence[HiveObje
 
 
 def _beside_these(target: Target, grants: Sequence[HiveObjectPrivilege]) -> list[ColumnElement[bool]]:
-    """Conditions that all grants on the object to the principals of these grants meet, and others may."""
+    """Conditions that all grants on the object to the principals of these grants meet; others may meet them, too."""
     level = target.level
     of = level.table.c
     conditions: list[ColumnElement[bool]] = on_target(replace(target, column=None))(level)
@@ -344,8 +344,8 @@ def _beside_these(target: Target, grants: Sequence[HiveObjectPrivilege]) -> list
 
 
 def _beside(connection: Connection, grant: HiveObjectPrivilege, target: Target) -> set[str]:
-    """What the grantor has granted already that the database may have no place for beside this one: MySQL takes similar
-    names for the same."""
+    """Privileges of the grantor that the database may consider equal to this one: MySQL ignores some differences of
+    names."""
     level = target.level
     grants = level.table.c
     conditions = [

@@ -1,7 +1,7 @@
-"""On what privileges are granted: one table of grants per kind of object, and how a request's object is found.
+"""The levels of privileges: one table of grants per kind of object, and the lookup of a request's object.
 
-`LEVELS` is in Hive's order of listing everything: global, databases, data connectors, tables, partitions, columns of
-tables, columns of partitions.
+`LEVELS` is in the order in which Hive lists all grants: global, databases, data connectors, tables, partitions, columns
+of tables, columns of partitions.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Level:
     object_type: int
     table: Table
     model: str
-    """Whose ids its rows have."""
+    """The model class of its ids."""
 
     id_column: Column[Any]
     privilege: Column[Any]
     object_column: Column[Any] | None
-    """Which object; None where there is only one (global)."""
+    """The column of the object's id; None for global grants."""
 
     source: FromClause
-    """The grants joined with the names of their objects."""
+    """The grants, joined with the names of their objects."""
 
     has_columns: bool = False
     has_partitions: bool = False
@@ -80,7 +80,8 @@ def _level(
     columns: bool = False,
     partitions: bool = False,
 ) -> Level:
-    """`object_name`: the column of the object's id. Those of the grant itself and of the privilege are found."""
+    """`object_name`: the column of the object's id. The columns of the grant's id and of the privilege are determined
+    here."""
     (id_column,) = table.primary_key.columns
     (privilege,) = (column for column in table.columns if column.name.endswith("_PRIV"))
     object_column = None if object_name is None else table.c[object_name]
@@ -126,27 +127,27 @@ def level_of(reference: HiveObjectRef) -> Level:
 
 
 def column_of(level: Level, reference: HiveObjectRef) -> str | None:
-    """The column of a request, as it is stored."""
+    """The column in a request, as stored."""
     return normalize_identifier(reference.columnName) if level.has_columns and reference.columnName else None
 
 
 @frozen
 class Target:
-    """An object that exists."""
+    """An existing object."""
 
     level: Level
     object_id: Any = None
-    """Of its row, a data connector's name; None for global."""
+    """The id of its row, or a data connector's name; None for global."""
 
     column: str | None = None
     partition_name: str | None = None
 
 
 def find_target(connection: Connection, reference: HiveObjectRef, *, lock: bool = False) -> Target | None:
-    """The object of a request; None when it does not exist.
+    """The object of a request; None if it does not exist.
 
-    :param lock: hold its row until the transaction ends, so that nobody else grants on it or drops it meanwhile.
-    :raises MetaException: the type is unknown, or the partition's values are not as many as the keys.
+    :param lock: locks its row against other grants and drops until the transaction ends. :raises MetaException: the
+      type is unknown, or the number of the partition's values is not that of the keys.
     """
     level = level_of(reference)
     column = column_of(level, reference)
@@ -190,7 +191,7 @@ def find_target(connection: Connection, reference: HiveObjectRef, *, lock: bool 
 
 
 def name_columns(level: Level) -> tuple[Any, ...]:
-    """Catalog, database, object, partition and column, for a SELECT list over `Level.source`."""
+    """Catalog, database, object, partition and column, for a SELECT from `Level.source`."""
     nothing = null()
     column = level.table.c.COLUMN_NAME if level.has_columns else nothing
     if level is GLOBAL:

@@ -1,7 +1,7 @@
-"""Privileges: granting, revoking, listing. Facts: `ObjectStore`, `HMSHandler` (Hive 3.1, 4.0.1).
+"""Privileges: grants, revokes, lists. Facts: `ObjectStore`, `HMSHandler` (Hive 3.1, 4.0.1).
 
-They are read from the database each time and have no events. Lists are ordered by level (`LEVELS`), then object, then
-principal, privilege and grantor.
+They are read from the database at every call. Lists are sorted by level (`LEVELS`), then object, principal, privilege
+and grantor.
 """
 
 from __future__ import annotations
@@ -59,11 +59,10 @@ class Privileges(PartOfStore):
     def get_privilege_set(
         self, reference: HiveObjectRef, user: str | None, groups: Sequence[str]
     ) -> PrincipalPrivilegeSet:
-        """What a user, its groups and the roles of both were granted on an object, by principal.
+        """The privileges of a user, its groups and the roles of both on an object, by principal.
 
-        Global privileges are those of the user and the groups alone: with their principals where there are any, the
-        groups' also where there are none. An object that does not exist has no grants, nor has a partition without
-        values.
+        Global privileges are only those of the user and the groups; groups are listed even without privileges. An
+        object that does not exist has no grants, nor has a partition without values.
         """
 
         def read(connection: Connection) -> PrincipalPrivilegeSet:
@@ -92,10 +91,10 @@ class Privileges(PartOfStore):
     def list_privileges(
         self, principal: str | None, principal_type: int | None, reference: HiveObjectRef
     ) -> list[HiveObjectPrivilege]:
-        """The grants on an object, of one principal if it is named.
+        """The grants on an object, or only those of the named principal.
 
-        Without an object type: all grants everywhere. Without a database, data connector or column: those on all of
-        them. An object that does not exist has none.
+        Without an object type: all grants. Without a database, data connector or column: the grants on all of them. An
+        object that does not exist has none.
 
         :raises MetaException: there are more than `limits.listed_rows`.
         """
@@ -123,11 +122,10 @@ class Privileges(PartOfStore):
         return run_read(self._database, read)
 
     def grant_privileges(self, grants: Sequence[HiveObjectPrivilege]) -> None:
-        """Grant all of them or none.
+        """Grants all of them or none.
 
-        :raises InvalidObjectException: one is granted already by the same grantor.
-        :raises NoSuchObjectException: the receiving role or the object is missing (Hive's server passes over a missing
-            table or partition without a word).
+        :raises InvalidObjectException: one was granted already by the same grantor. :raises NoSuchObjectException: the
+          receiving role or the object does not exist (Hive's server silently ignores a missing table or partition).
         """
 
         def grant(transaction: WriteTransaction, each_by_itself: bool) -> None:
@@ -136,12 +134,12 @@ class Privileges(PartOfStore):
         self._write(grant)
 
     def revoke_privileges(self, grants: Sequence[HiveObjectPrivilege], *, grant_option: bool = False) -> None:
-        """Revoke all of them, or with `grant_option` only the right to grant them, or none.
+        """Revokes all of them, or with `grant_option` only the right to grant them; all or none.
 
-        The grantor does not matter; of several grants the oldest goes.
+        The grantor is ignored; of several grants the oldest is revoked.
 
-        :raises InvalidObjectException: one is not granted.
-        :raises MetaException: one is granted without the grant option.
+        :raises InvalidObjectException: one is not granted. :raises MetaException: one is granted without the grant
+          option.
         """
 
         def revoke(transaction: WriteTransaction) -> None:
@@ -152,13 +150,13 @@ class Privileges(PartOfStore):
     def refresh_privileges(
         self, reference: HiveObjectRef, authorizer: str | None, grants: Sequence[HiveObjectPrivilege]
     ) -> None:
-        """Make these the grants that an authorizer has on a database, data connector, table or its columns: those of
-        all authorizers where none is named, as Hive reads it.
+        """Replaces the grants of an authorizer on a database, data connector, table or its columns. Without an
+        authorizer, those of all authorizers, as in Hive.
 
-        Grants that are there already keep their time of creation.
+        Existing grants keep their creation time.
 
-        Nothing happens where a table is not there, as in Hive: HiveServer2 lists tables and then sends this for each
-        (`PrivilegeSynchronizer`), and leaves those out that come after one for which it fails.
+        If a table does not exist, nothing happens, as in Hive: HiveServer2 lists tables and then sends this request for
+        each (`PrivilegeSynchronizer`), and stops at the first one that fails.
 
         :raises MetaException: another type of object, a named column, or as :meth:`grant_privileges`.
         """
@@ -189,7 +187,7 @@ class Privileges(PartOfStore):
         self._write(refresh)
 
     def _write(self, work: Callable[[WriteTransaction, bool], None]) -> None:
-        """Runs it, again with True where it raises `EachByItself`."""
+        """Runs `work` with False, and again with True if it raises `EachByItself`."""
         try:
             run_write(self._database, lambda transaction: work(transaction, False))
         except EachByItself:
@@ -197,9 +195,9 @@ class Privileges(PartOfStore):
 
 
 def _of_principal(principal: str | None, principal_type: int | None) -> Any:
-    """The condition that a grant is to this principal; anybody's grants without a name.
+    """A condition that a grant is to this principal; without a name, all grants.
 
-    Raises MetaException for a name without its type: all grants would be more than was asked for.
+    Raises MetaException for a name without a type: it would select all grants.
     """
 
     def conditions(level: Level) -> list[ColumnElement[bool]]:
@@ -218,7 +216,7 @@ def _read(connection: Connection, level: Level, conditions: Any, *, lists: bool 
 def _read_with_ids(
     connection: Connection, level: Level, conditions: Any, *, lists: bool = False
 ) -> list[tuple[int, HiveObjectPrivilege]]:
-    """`lists`: there may be any number, and a client asked for them."""
+    """`lists`: the number is not limited by the request, so the limit on lists applies."""
     grants = level.table.c
     statement = (
         select(
@@ -259,7 +257,7 @@ def _grant(level: Level, row: Any) -> HiveObjectPrivilege:
 
 
 def _identity(grant: HiveObjectPrivilege) -> tuple[Any, ...]:
-    """What makes two grants the same, their times aside."""
+    """The parts that identify a grant, without its time."""
     info = grant.grantInfo
     column = grant.hiveObject.columnName
     return (

@@ -1,6 +1,6 @@
-"""What a user may do by what the metastore keeps: owners, grants, roles. Read from the database each time.
+"""A user's rights according to the metastore: owners, grants, roles. Read from the database at every call.
 
-Grants have no events, and other metastores on the database make them, too: nothing that is held could be told of them.
+They are not cached: grants have no events, and other metastores on the database change them, too.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from hms_cache.store.security.roles import PUBLIC
 _NAME = String(767)
 _NO_NAME: ColumnElement[str] = literal_column("''")
 _SOME_TABLE: ColumnElement[str] = literal_column("'*'")
-"""In place of the names of tables: no table has it."""
+"""Replaces the names of tables: no table has this name."""
 
 _TABLES = TBLS.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
 
 
 class GrantedRights(PartOfStore):
-    """See `GrantSource`. Thread-safe; each method is one transaction of two statements."""
+    """See `GrantSource`. Thread-safe; each method is one transaction with two statements."""
 
     def rights(
         self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS, *, at_most: int | None = None
     ) -> Rights:
-        """The user's rights; grants on partitions are none of SQL-standard authorization."""
+        """The user's rights. Grants on partitions do not belong to SQL-standard authorization."""
         return run_read(self._database, lambda connection: _rights(connection, user, within, groups, at_most))
 
     def rights_on_tables(
         self, user: str, database: SecuredObject, names: frozenset[str], groups: frozenset[str] = NO_GROUPS
     ) -> Rights:
-        """What `rights` tells of each of these tables."""
+        """The result of `rights` for each of these tables."""
         return run_read(self._database, lambda connection: _rights(connection, user, database, groups, among=names))
 
     def rights_by_database(self, user: str, groups: frozenset[str] = NO_GROUPS) -> Rights:
-        """Those on tables are told of once for each database."""
+        """As `rights`, with rights on tables once per database."""
         return run_read(
             self._database, lambda connection: _rights(connection, user, METASTORE, groups, are_told_apart=False)
         )
 
     def has_tables_of_others(self, user: str, database: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> bool:
-        """Whether a table in the database is owned by none of the user, its roles and these groups."""
+        """Whether a table in the database is owned by someone other than the user, its roles and these groups."""
         return run_read(self._database, lambda connection: _has_others(connection, user, database, groups))
 
 
@@ -71,7 +71,7 @@ def _roles(connection: Connection, user: str, groups: frozenset[str]) -> frozens
 
 
 def _own_names(user: str, roles: frozenset[str], groups: frozenset[str]) -> dict[str | None, frozenset[str]]:
-    """By kind of principal: the names that are the user's."""
+    """The names that belong to the user, by kind of principal."""
     own = frozenset({user})
     return {None: own, "USER": own, "ROLE": roles, "GROUP": groups}
 
@@ -101,7 +101,7 @@ def _rights(
     for *place, word, is_said, grantable, principal, kind in connection.execute(union_all(*parts)):
         of = SecuredObject(*(name or None for name in place))
         rows += of.table is not None
-        # A collation may take other names for the same: only equal ones count.
+        # A collation may match other names: only equal ones count.
         if any(name is not None and found != name for found, name in zip(of, within, strict=True) if found is not None):
             continue
         if among is not None and of.table is not None and of.table not in among:
@@ -116,13 +116,13 @@ def _rights(
 
 
 def _words(text: str | None) -> list[str]:
-    """Of a privilege as whoever granted it said it: any text, but none of the words that stand for something else."""
+    """The words of a privilege, which may be any text, except those with a special meaning here."""
     words = (text or "").upper().split(",")
     return ["SELECT", "INSERT", "UPDATE", "DELETE"] if "ALL" in words else [one for one in words if one not in FACTS]
 
 
 def _of_few(names: list[str], within: SecuredObject, possible: list[str]) -> Iterator[Select[Any]]:
-    """Global rights and those on databases. `possible`: those of the names in `within` that can be in the database."""
+    """Global rights, and rights on databases. `possible`: the names in `within` that the database can store."""
     yield _grants(GLOBAL, (_NO_NAME,) * 3, names, [])
     if within == GLOBAL_ONLY:
         return
@@ -142,15 +142,15 @@ def _of_tables(
     table_name: ColumnElement[str],
     at_most: int | None,
 ) -> Iterator[Select[Any]]:
-    """Rights on tables, or on `only` those of these names. Each is told of as `table_name`; `at_most`: so many of each
-    kind will do."""
+    """Rights on tables, or only on the tables `only`. `table_name` is selected as the table's name. `at_most`: maximum
+    number of each kind."""
     if within == GLOBAL_ONLY:
         return
     place = (DBS.c.CTLG_NAME, DBS.c.NAME, table_name)
     conditions = _in_database(within, possible)
     if only is not None:
         conditions = [*conditions, TBLS.c.TBL_NAME.in_(only)]
-    # Those that are named are told of whoever owns them: whether they exist makes a difference.
+    # Named tables are selected whoever owns them, since it matters whether they exist.
     owns = [TBLS.c.OWNER.in_(names)] if only is None else []
     owned = _select(place, OWNER, literal_column("1"), (TBLS.c.OWNER, TBLS.c.OWNER_TYPE)).select_from(_TABLES)
     for part in (
@@ -185,9 +185,9 @@ def _grants(
 
 
 def _select(place: tuple[Any, Any, Any], word: Any, grantable: Any, principal: tuple[Any, Any]) -> Select[Any]:
-    """One part of the union. Texts are cast: columns of different collations do not go into one.
+    """One branch of the union. Texts are cast, since columns of different collations cannot be combined.
 
-    `word`: one of FACTS, or the column of what was granted.
+    `word`: one of FACTS, or the column of the privilege.
     """
     catalog, database, table = (cast(name, _NAME) for name in place)
     is_fact = isinstance(word, str)

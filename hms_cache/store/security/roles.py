@@ -1,7 +1,7 @@
-"""Roles of SQL-standard authorization, and who has them. Facts: `HMSHandler`, `ObjectStore` (Hive 3.1, 4.0.1).
+"""Roles of SQL-standard authorization, and their members. Facts: `HMSHandler`, `ObjectStore` (Hive 3.1, 4.0.1).
 
-Every user has the role `public` without a grant, and it cannot be created, granted, revoked or dropped; `admin` exists
-from the start and cannot be dropped.
+Every user has the role `public` without a grant; it cannot be created, granted, revoked or dropped. `admin` always
+exists and cannot be dropped.
 """
 
 from __future__ import annotations
@@ -50,22 +50,25 @@ class Roles(PartOfStore):
     """Reads and writes of roles. Thread-safe; each method is one transaction."""
 
     def ensure_admins(self, users: Iterable[str]) -> None:
-        """Give the users the role `admin` where they lack it, as a starting Hive does (`HMSHandler.addAdminUsers`)."""
+        """Grants the role `admin` to users who lack it, as Hive's server does when it starts
+        (`HMSHandler.addAdminUsers`)."""
         for user in users:
             if ADMIN not in [role.roleName for role in self.list_roles(user, PrincipalType.USER)]:
-                with suppress(InvalidObjectException):  # a server that starts beside this one was first
+                with suppress(InvalidObjectException):  # another server that is starting was faster
                     self.grant_role(ADMIN, user, PrincipalType.USER, ADMIN, PrincipalType.ROLE, grant_option=True)
 
     def create_role(self, name: str | None, owner: str | None) -> None:
-        """:raises InvalidObjectException: it exists.
-        :raises MetaException: it is `public`, or has no name."""
+        """Creates a role.
+
+        :raises InvalidObjectException: it exists. :raises MetaException: it is `public`, or has no name.
+        """
         if name is None:
             raise MetaException("Role name cannot be null.")
         if name == PUBLIC:
             raise MetaException("public role implicitly exists. It can't be created.")
 
         def create(transaction: WriteTransaction) -> None:
-            # Beside one that differs in trailing blanks or case only, MySQL has no place for it.
+            # On MySQL it cannot exist beside a role whose name differs only in trailing blanks or case.
             for known in transaction.connection.execute(_role_like(name)):
                 raise InvalidObjectException(f"Role {known.ROLE_NAME} already exists.")
             self._insert(transaction, name, owner)
@@ -74,7 +77,7 @@ class Roles(PartOfStore):
         run_write(self._database, create, ids={"MRole": 1})
 
     def drop_role(self, name: str) -> None:
-        """Drop a role with all that was granted to it; nothing happens if there is none.
+        """Drops a role with everything that was granted to it. It is no error if it does not exist.
 
         :raises MetaException: it is `admin` or `public`.
         """
@@ -101,7 +104,7 @@ class Roles(PartOfStore):
         run_write(self._database, drop)
 
     def get_role_names(self) -> list[str]:
-        """All roles, ascending; but one that was stored without a name, which nobody can be granted."""
+        """All roles, ascending, except one stored without a name, which cannot be granted."""
         statement = limited(select(ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME.is_not(None)))
         names = run_read(self._database, lambda connection: connection.execute(statement).scalars().all())
         return sorted(listed(names, "roles"))
@@ -116,11 +119,10 @@ class Roles(PartOfStore):
         *,
         grant_option: bool,
     ) -> None:
-        """Give the role to a principal.
+        """Grants the role to a principal.
 
-        :raises NoSuchObjectException: no such role (given or receiving).
-        :raises InvalidObjectException: the principal has it.
-        :raises MetaException: it is `public`, or the roles would form a cycle.
+        :raises NoSuchObjectException: no such role (granted or receiving). :raises InvalidObjectException: the
+          principal has it already. :raises MetaException: it is `public`, or the roles would form a cycle.
         """
         if name == PUBLIC:
             raise MetaException("No user can be added to public. Since all users implicitly belong to public role.")
@@ -129,9 +131,9 @@ class Roles(PartOfStore):
         def grant(transaction: WriteTransaction) -> None:
             connection = transaction.connection
             log_change(transaction, self._context)
-            # All grants of roles wait for each other here: two of them could close a cycle together.
+            # All grants of roles are serialized here: two concurrent ones could form a cycle.
             connection.execute(select(ROLES.c.ROLE_ID).where(ROLES.c.ROLE_NAME == ADMIN).with_for_update()).all()
-            # Nor is one of the two roles dropped meanwhile: who makes one of that name anew would find it granted.
+            # Both roles are also locked against drops: a new role of the same name would otherwise be granted.
             role_id = _required_role_id(connection, name, locks=True)
             if kind == "ROLE" and _is_ancestor(connection, principal, name):
                 raise MetaException(
@@ -156,18 +158,18 @@ class Roles(PartOfStore):
                     )
                 )
             except IntegrityError as error:
-                # The key leaves the principal's type out: a user and a role of one name share it.
+                # The unique key does not contain the principal's type, so a user and a role of one name share it.
                 raise InvalidObjectException(f"Principal {principal} already has the role {name}") from error
 
         run_write(self._database, grant, ids={"MRoleMap": 1})
 
     def revoke_role(self, name: str, principal: str, principal_type: int, *, grant_option: bool = False) -> None:
-        """Take the role, or with `grant_option` only the right to grant it, from a principal.
+        """Revokes the role, or with `grant_option` only the right to grant it.
 
-        A role that the principal does not have is taken without an error, as in Hive.
+        It is no error if the principal does not have the role, as in Hive.
 
-        :raises NoSuchObjectException: no such role.
-        :raises MetaException: it is `public`, or the principal does not have the grant option.
+        :raises NoSuchObjectException: no such role. :raises MetaException: it is `public`, or the principal does not
+          have the grant option.
         """
         if name == PUBLIC:
             raise MetaException("public role can't be revoked.")
@@ -207,7 +209,7 @@ class Roles(PartOfStore):
         return roles
 
     def get_role_grants_of_principal(self, principal: str, principal_type: int) -> list[RolePrincipalGrant]:
-        """The same with what the grants say."""
+        """The roles of a principal with the details of the grants."""
         kind = type_name(principal_type)
         grants = self._grants(
             _MEMBERS.where(same_text(ROLE_MAP.c.PRINCIPAL_NAME, principal), ROLE_MAP.c.PRINCIPAL_TYPE == kind)
@@ -217,7 +219,7 @@ class Roles(PartOfStore):
         return grants
 
     def get_principals_in_role(self, name: str) -> list[RolePrincipalGrant]:
-        """Who was granted the role, by name and type."""
+        """The members of a role, by name and type."""
         return self._grants(_MEMBERS.where(same_text(ROLES.c.ROLE_NAME, name)))
 
     def _grants(self, statement: Select[Any]) -> list[RolePrincipalGrant]:
@@ -226,7 +228,7 @@ class Roles(PartOfStore):
             RolePrincipalGrant(role, principal, _type(kind), bool(option), time_s, grantor, _type(grantor_kind))
             for role, principal, kind, option, time_s, grantor, grantor_kind in listed(rows, "grants of roles")
         ]
-        # Both names can be NULL in the tables: a client may leave them out.
+        # Both names can be NULL in the tables, since a client may omit them.
         return sorted(
             grants, key=lambda grant: (grant.roleName or "", grant.principalName or "", grant.principalType or 0)
         )
@@ -252,14 +254,14 @@ def _type(name: str | None) -> int | None:
 
 
 def _role_id(connection: Connection, name: str, *, locks: bool = False) -> int | None:
-    """Of the role with exactly this name."""
+    """The id of the role with exactly this name."""
     statement = select(ROLES.c.ROLE_ID).where(same_text(ROLES.c.ROLE_NAME, name))
     found: int | None = connection.execute(statement.with_for_update() if locks else statement).scalar()
     return found
 
 
 def _role_like(name: str) -> Select[Any]:
-    """Id and name of the role that the database finds by the name."""
+    """Selects id and name of the role that the database finds for the name."""
     return select(ROLES.c.ROLE_ID, ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME == name)
 
 
@@ -285,7 +287,7 @@ def _grant_id(connection: Connection, role_id: int, principal: str, kind: str) -
 
 
 def _is_ancestor(connection: Connection, ancestor: str, role: str) -> bool:
-    """Whether `ancestor` is the role or one of those that it was granted, directly or not."""
+    """Whether `ancestor` is the role itself, or was granted to it, directly or indirectly."""
     statement = _MEMBERS.where(ROLE_MAP.c.PRINCIPAL_TYPE == "ROLE")
     parents: dict[str, list[str]] = {}
     for row in connection.execute(statement):

@@ -1,6 +1,6 @@
 """Delegation tokens and the keys that sign them. Facts: `ObjectStore` (3.1, 4.0.1).
 
-What is stored is text that `authentication/delegation` or another server made; nothing here knows what it means.
+The stored texts are created by `authentication/delegation` or another server; they are not interpreted here.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from hms_cache.store.schema import DELEGATION_TOKENS, MASTER_KEYS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 
 TOKENS_IN_A_STATEMENT = 500
-"""That are deleted in one transaction: while it runs, no server gives out or looks for one of them."""
+"""Tokens deleted in one transaction, during which servers can neither issue nor look up these tokens."""
 
 
 class Tokens:
-    """Reads and writes of tokens and master keys. Thread-safe; a method is one transaction if it says nothing else."""
+    """Reads and writes of tokens and master keys. Thread-safe; each method is one transaction unless stated
+    otherwise."""
 
     def __init__(self, context: StoreContext) -> None:
         self._database = context.database
         self.enabled = context.settings.security.delegation_tokens
-        """Whether clients may use them; asked by who answers clients."""
+        """Whether clients may use them; checked by the callers that answer clients."""
 
     def add_token(self, identifier: str, token: str) -> bool:
-        """False, and nothing changed, when there is a token with this identifier."""
+        """Stores a token. False, without a change, if one with this identifier exists."""
 
         def add(transaction: WriteTransaction) -> None:
             transaction.connection.execute(insert(DELEGATION_TOKENS).values(TOKEN_IDENT=identifier, TOKEN=token))
@@ -43,28 +44,28 @@ class Tokens:
         return True
 
     def remove_token(self, identifier: str) -> bool:
-        """Whether there was such a token."""
+        """Deletes a token; returns whether it existed."""
         statement = delete(DELEGATION_TOKENS).where(same_text(DELEGATION_TOKENS.c.TOKEN_IDENT, identifier))
         return run_write(self._database, lambda transaction: bool(transaction.connection.execute(statement).rowcount))
 
     def remove_tokens(self, identifiers: Sequence[str]) -> int:
-        """How many of them there were. A transaction for each `TOKENS_IN_A_STATEMENT`."""
+        """Deletes tokens and returns their number. One transaction per `TOKENS_IN_A_STATEMENT`."""
         column = DELEGATION_TOKENS.c.TOKEN_IDENT
 
         def remove(batch: Sequence[str]) -> int:
-            # The first condition is the index's; what it takes for the same text is not of these.
+            # The first condition uses the index; the second excludes texts that the database merely considers equal.
             statement = delete(DELEGATION_TOKENS).where(column.in_(batch), one_of_texts(column, batch))
             return run_write(self._database, lambda transaction: transaction.connection.execute(statement).rowcount)
 
         return sum(map(remove, batches(identifiers, TOKENS_IN_A_STATEMENT)))
 
     def get_token(self, identifier: str) -> str:
-        """The token, empty when there is none."""
+        """The token; empty if it does not exist."""
         statement = select(DELEGATION_TOKENS.c.TOKEN).where(same_text(DELEGATION_TOKENS.c.TOKEN_IDENT, identifier))
         return run_read(self._database, lambda connection: connection.execute(statement).scalar()) or ""
 
     def find_token(self, identifiers: Sequence[str]) -> tuple[str, str] | None:
-        """(identifier, token) of the one that is there."""
+        """Identifier and token of the one that exists."""
         table = DELEGATION_TOKENS.c
         statement = select(table.TOKEN_IDENT, table.TOKEN).where(table.TOKEN_IDENT.in_(identifiers))
 
@@ -75,11 +76,11 @@ class Tokens:
         return run_read(self._database, read)
 
     def update_token(self, identifier: str, token: str) -> bool:
-        """Whether there was such a token."""
+        """Replaces a token; returns whether it existed."""
 
         def change(transaction: WriteTransaction) -> bool:
             connection, is_it = transaction.connection, same_text(DELEGATION_TOKENS.c.TOKEN_IDENT, identifier)
-            # MySQL counts only rows that become different.
+            # MySQL counts only rows whose values change.
             if connection.execute(select(DELEGATION_TOKENS.c.TOKEN).where(is_it).with_for_update()).first() is None:
                 return False
             connection.execute(update(DELEGATION_TOKENS).where(is_it).values(TOKEN=token))
@@ -88,16 +89,16 @@ class Tokens:
         return run_write(self._database, change)
 
     def get_all_token_identifiers(self) -> list[str]:
-        """Ascending."""
+        """All identifiers, ascending."""
         statement = limited(select(DELEGATION_TOKENS.c.TOKEN_IDENT))
         found = run_read(self._database, lambda connection: connection.execute(statement).scalars().all())
         return sorted(listed(found, "delegation tokens"))
 
     def add_master_key(self, key: str) -> int:
-        """The number of the new key.
+        """Stores a key and returns its number.
 
-        From Hive's sequence, though the column would count by itself: so do Java servers, which both fail otherwise
-        when their numbers meet.
+        The number comes from Hive's sequence although the column is auto-numbered, as in Java servers: if both were
+        used, numbers could collide.
         """
 
         def add(transaction: WriteTransaction) -> int:
@@ -108,11 +109,11 @@ class Tokens:
         return run_write(self._database, add, ids={"MMasterKey": 1})
 
     def update_master_key(self, number: int, key: str) -> None:
-        """:raises NoSuchObjectException: there is no key with this number."""
+        """Replaces a key. :raises NoSuchObjectException: there is no key with this number."""
 
         def change(transaction: WriteTransaction) -> None:
             connection, is_it = transaction.connection, MASTER_KEYS.c.KEY_ID == number
-            # MySQL counts only rows that become different.
+            # MySQL counts only rows whose values change.
             if connection.execute(select(MASTER_KEYS.c.KEY_ID).where(is_it).with_for_update()).first() is None:
                 raise NoSuchObjectException(f"No key found with keyId: {number}")
             connection.execute(update(MASTER_KEYS).where(is_it).values(MASTER_KEY=key))

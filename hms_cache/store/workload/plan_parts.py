@@ -1,8 +1,8 @@
-"""What belongs to a resource plan: pools, triggers, mappings. A plan must be disabled to be changed.
+"""The parts of a resource plan: pools, triggers, mappings. A plan must be disabled to be changed.
 
-Facts: `ObjectStore` (Hive 4.0.1). Ours differs where Hive's answer is an accident: paths of pools are found whatever
-their case, a mapping to update that does not exist is a NoSuchObjectException (a NullPointerException there), and
-dropping pool ``a`` is not refused because there is a pool ``ab``.
+Facts: `ObjectStore` (Hive 4.0.1). Differs where Hive's behaviour is accidental: paths of pools are case-insensitive,
+updating a mapping that does not exist raises NoSuchObjectException (a NullPointerException in Hive), and dropping pool
+``a`` is not refused because a pool ``ab`` exists.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 ENTITY_TYPES = ("USER", "GROUP", "APPLICATION")
-"""What a mapping sends to a pool."""
+"""Types of entities that a mapping assigns to a pool."""
 
 
 class PlanParts(PartOfStore):
-    """Writes of what belongs to plans. Thread-safe; each method is one transaction, and all of them raise
+    """Writes of the parts of plans. Thread-safe; each method is one transaction. All methods raise
 
-    * NoSuchObjectException: the plan, or what is to be changed, does not exist,
+    * NoSuchObjectException: the plan, or the part to change, does not exist,
     * InvalidOperationException: the plan is not disabled.
     """
 
     def create_trigger(self, trigger: WMTrigger) -> None:
-        """:raises AlreadyExistsException: the plan has a trigger of this name."""
+        """Creates a trigger. :raises AlreadyExistsException: the plan has a trigger with this name."""
         name = normalize_identifier(trigger.triggerName)
 
         def work(transaction: WriteTransaction, plan: PlanRow) -> None:
@@ -59,7 +59,7 @@ class PlanParts(PartOfStore):
         self._edit(trigger.resourcePlanName, trigger.ns, work)
 
     def alter_trigger(self, trigger: WMTrigger) -> None:
-        """Change what is given: the expressions, and whether it applies to queries outside the plan."""
+        """Changes the given values: the expressions, and whether it applies to queries outside the plan."""
 
         def work(transaction: WriteTransaction, plan: PlanRow) -> None:
             found = _require_trigger(transaction.connection, plan, trigger.triggerName)
@@ -76,7 +76,7 @@ class PlanParts(PartOfStore):
         self._edit(trigger.resourcePlanName, trigger.ns, work)
 
     def drop_trigger(self, plan_name: str, trigger_name: str, namespace: str | None) -> None:
-        """Drop it, from pools too."""
+        """Drops a trigger, also from its pools."""
 
         def work(transaction: WriteTransaction, plan: PlanRow) -> None:
             connection, name = transaction.connection, normalize_identifier(trigger_name)
@@ -89,10 +89,10 @@ class PlanParts(PartOfStore):
         self._edit(plan_name, namespace, work)
 
     def create_pool(self, pool: WMPool) -> None:
-        """A pool below one that exists, or at the top.
+        """Creates a pool below an existing one, or at the top.
 
-        :raises AlreadyExistsException: the plan has a pool of this path.
-        :raises InvalidOperationException: no such scheduling policy.
+        :raises AlreadyExistsException: the plan has a pool with this path. :raises InvalidOperationException: no such
+          scheduling policy.
         """
 
         def work(transaction: WriteTransaction, plan: PlanRow) -> None:
@@ -111,9 +111,9 @@ class PlanParts(PartOfStore):
         self._edit(pool.resourcePlanName, pool.ns, work)
 
     def alter_pool(self, pool: WMNullablePool, path: str) -> None:
-        """Change what is given; a new path moves the pools below it along.
+        """Changes the given values. A new path also moves the pools below it.
 
-        :raises AlreadyExistsException: the new path is taken.
+        :raises AlreadyExistsException: the new path exists.
         """
 
         def work(transaction: WriteTransaction, plan: PlanRow) -> None:
@@ -138,7 +138,7 @@ class PlanParts(PartOfStore):
         self._edit(pool.resourcePlanName, pool.ns, work)
 
     def drop_pool(self, plan_name: str, path: str, namespace: str | None) -> None:
-        """Drop a pool that has no pools below it and no mappings to it.
+        """Drops a pool without pools below it and without mappings.
 
         :raises InvalidOperationException: it has some, or is the plan's default pool.
         """
@@ -166,10 +166,10 @@ class PlanParts(PartOfStore):
         self._edit(plan_name, namespace, work)
 
     def save_mapping(self, mapping: WMMapping, *, is_update: bool) -> None:
-        """Send a user, group or application to a pool (none: outside the plan); an update changes the pool only.
+        """Assigns a user, group or application to a pool (none: outside the plan). An update changes only the pool.
 
-        :raises InvalidObjectException: no such type of entity.
-        :raises AlreadyExistsException: there is one, and `is_update` is off.
+        :raises InvalidObjectException: no such type of entity. :raises AlreadyExistsException: the mapping exists, and
+          `is_update` is false.
         """
         entity_type, entity_name = _entity(mapping)
         if entity_type not in ENTITY_TYPES:
@@ -197,7 +197,7 @@ class PlanParts(PartOfStore):
         self._edit(mapping.resourcePlanName, mapping.ns, work)
 
     def drop_mapping(self, mapping: WMMapping) -> None:
-        """Drop the mapping of an entity."""
+        """Drops the mapping of an entity."""
 
         def work(transaction: WriteTransaction, plan: PlanRow) -> None:
             statement = delete(WM_MAPPING).where(*_is_mapping(plan, *_entity(mapping)))
@@ -209,7 +209,7 @@ class PlanParts(PartOfStore):
     def save_pool_trigger(
         self, plan_name: str, trigger_name: str, path: str, namespace: str | None, *, is_drop: bool
     ) -> None:
-        """Have a trigger apply to a pool, or no longer; without an error if that is so already, as in Hive."""
+        """Adds a trigger to a pool, or removes it. It is no error if nothing has to be changed, as in Hive."""
 
         def work(transaction: WriteTransaction, plan: PlanRow) -> None:
             connection, links = transaction.connection, WM_POOL_TO_TRIGGER.c
@@ -224,7 +224,7 @@ class PlanParts(PartOfStore):
         self._edit(plan_name, namespace, work)
 
     def _edit(self, plan_name: str, namespace: str | None, work: Any) -> None:
-        """Run `work` with the plan's row locked, so that nobody enables the plan meanwhile."""
+        """Runs `work` with the plan's row locked, so that the plan cannot be enabled meanwhile."""
         require_table(self._database, WM_RESOURCEPLAN)
         run_write(
             self._database,

@@ -1,7 +1,7 @@
 """Resource plans: creation, copies, status and replacement. Facts: `ObjectStore`, `HMSHandler` (Hive 4.0.1).
 
-Where Hive's own answer is an accident, ours differs: a plan created without a namespace is of ``default``, where every
-later call looks for it (Hive stores NULL and loses the plan).
+Differs where Hive's behaviour is accidental: a plan created without a namespace belongs to ``default``, where later
+calls look for it (Hive stores NULL and cannot find the plan).
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class ResourcePlans(PartOfStore):
     """Reads and writes of plans as a whole. Thread-safe; each method is one transaction."""
 
     def create(self, plan: WMResourcePlan, copy_from: str | None) -> None:
-        """A disabled plan: a copy of another, else one with a pool named ``default`` that has everything.
+        """Creates a disabled plan: a copy of another, or one with a pool ``default`` that has all resources.
 
-        The pool's size is the plan's parallelism or `workload.default_pool_size`; at 0 or below no pool is made.
+        The pool's size is the plan's parallelism or `workload.default_pool_size`; if that is 0 or below, no pool is
+        created.
 
-        :raises InvalidObjectException: no name, or a parallelism that is not positive.
-        :raises AlreadyExistsException: the namespace has a plan of this name.
-        :raises NoSuchObjectException: the plan to copy does not exist.
+        :raises InvalidObjectException: no name, or a parallelism that is not positive. :raises AlreadyExistsException:
+          the namespace has a plan with this name. :raises NoSuchObjectException: the plan to copy does not exist.
         """
         name = normalize_identifier(plan.name or "")
         if not name:
@@ -78,7 +78,7 @@ class ResourcePlans(PartOfStore):
         def work(transaction: WriteTransaction) -> None:
             connection = transaction.connection
             plan_id = transaction.id("MWMResourcePlan")
-            # Locked: what belongs to it is read by several statements.
+            # Locked, since its parts are read by several statements.
             source = None if copy_from is None else require_plan(connection, copy_from, namespace, lock=True)
             if read_plans(connection, namespace, name=name):
                 raise AlreadyExistsException(f"Resource plan already exists: {name}")
@@ -103,7 +103,7 @@ class ResourcePlans(PartOfStore):
         run_write(self._database, work)
 
     def get(self, name: str, namespace: str | None) -> WMFullResourcePlan:
-        """:raises NoSuchObjectException: there is none."""
+        """A plan with its parts. :raises NoSuchObjectException: it does not exist."""
 
         def read(connection: Connection) -> WMFullResourcePlan:
             return _full(connection, require_plan(connection, name, namespace))
@@ -112,7 +112,7 @@ class ResourcePlans(PartOfStore):
         return run_read(self._database, read)
 
     def get_all(self, namespace: str | None) -> list[WMResourcePlan]:
-        """The plans of the namespace by name, without what belongs to them."""
+        """The plans of the namespace by name, without their parts."""
 
         def read(connection: Connection) -> list[WMResourcePlan]:
             plans = read_plans(connection, namespace_of(namespace))
@@ -127,7 +127,7 @@ class ResourcePlans(PartOfStore):
         return run_read(self._database, read)
 
     def get_active(self, namespace: str | None) -> WMFullResourcePlan | None:
-        """The active plan of the namespace, if one is."""
+        """The active plan of the namespace, or None."""
 
         def read(connection: Connection) -> WMFullResourcePlan | None:
             found = read_plans(connection, namespace_of(namespace), status=ACTIVE)
@@ -148,7 +148,7 @@ class ResourcePlans(PartOfStore):
         return run_read(self._database, read)
 
     def validate(self, name: str, namespace: str | None) -> WMValidateResourcePlanResponse:
-        """What is wrong with a plan. :raises NoSuchObjectException: there is none."""
+        """The errors of a plan. :raises NoSuchObjectException: it does not exist."""
 
         def read(connection: Connection) -> WMValidateResourcePlanResponse:
             found = read_plans(connection, namespace_of(namespace), name=normalize_identifier(name))
@@ -171,24 +171,22 @@ class ResourcePlans(PartOfStore):
         can_deactivate: bool = False,
         is_replace: bool = False,
     ) -> WMFullResourcePlan | None:
-        """Change a disabled plan's fields, switch a plan's status, or have it take another's name and place.
+        """Changes fields of a disabled plan, changes a plan's status, or replaces another plan.
 
-        :param name: None is the active plan.
-        :param can_activate_disabled: go from disabled to active at once.
-        :param can_deactivate: the active plan may be disabled with nothing in its place.
-        :param is_replace: `name` takes the name and status of the plan that `changes` names, or of the active one; that
-            one is disabled and renamed ``<name>_old_<time>``.
-        :return: the whole plan if it is active now and was not before.
-        :raises InvalidOperationException: the change is not allowed in this status, or the plan is not valid.
-        :raises NoSuchObjectException: no such plan, no such default pool.
-        :raises AlreadyExistsException: the new name is taken.
+        :param name: None: the active plan. :param can_activate_disabled: permits the change from disabled to active.
+          :param can_deactivate: permits to disable the active plan without a replacement. :param is_replace: `name`
+          gets the name and status of the plan that `changes` names, or of the active one; that one is disabled and
+          renamed ``<name>_old_<time>``. :return: the whole plan if it has become active. :raises
+          InvalidOperationException: the change is not allowed in this status, or the plan is invalid. :raises
+          NoSuchObjectException: no such plan, no such default pool. :raises AlreadyExistsException: the new name
+          exists.
         """
         namespace = namespace_of(namespace)
         name = None if name is None else normalize_identifier(name)
 
         def work(transaction: WriteTransaction) -> WMFullResourcePlan | None:
             connection = transaction.connection
-            # All of the namespace: whoever activates one looks at the others.
+            # Locks all plans of the namespace, since an activation depends on the others.
             plans = read_plans(connection, namespace, lock=True)
             try:
                 if is_replace:
@@ -209,10 +207,9 @@ class ResourcePlans(PartOfStore):
         return run_write(self._database, work)
 
     def drop(self, name: str, namespace: str | None) -> None:
-        """Drop a plan with all that belongs to it.
+        """Drops a plan with its parts.
 
-        :raises NoSuchObjectException: there is none.
-        :raises MetaException: it is active.
+        :raises NoSuchObjectException: it does not exist. :raises MetaException: it is active.
         """
 
         def work(transaction: WriteTransaction) -> None:
@@ -230,7 +227,7 @@ class ResourcePlans(PartOfStore):
         run_write(self._database, work)
 
     def _suffix(self) -> str:
-        """Local time, as Hive marks plans that were replaced."""
+        """Suffix with the local time that marks replaced plans, as in Hive."""
         return time.strftime("_old_%Y_%m_%d_%H_%M_%S", time.localtime(self._context.clock.epoch_s()))
 
 
@@ -283,7 +280,7 @@ def _copy_content(transaction: WriteTransaction, source: PlanRow, plan_id: int) 
 
 
 def _chosen(plans: list[PlanRow], name: str | None, namespace: str) -> PlanRow:
-    """The plan of this name; the active one if None."""
+    """The plan with this name; None: the active one."""
     for plan in plans:
         if plan.name == name if name is not None else plan.status == ACTIVE:
             return plan
@@ -306,7 +303,7 @@ def _check_changes(plan: PlanRow, changes: WMNullableResourcePlan, name: str | N
 
 
 def _change_fields(connection: Connection, plan: PlanRow, changes: WMNullableResourcePlan) -> None:
-    """The flags ``isSet…`` tell that a value is given, which may be none at all."""
+    """The ``isSet…`` flags tell whether a value is given, which may be null."""
     values: dict[str, object] = {}
     if changes.name is not None:
         new_name = normalize_identifier(changes.name)
@@ -394,6 +391,6 @@ def _replace(
 
 
 def _status_name(changes: WMNullableResourcePlan) -> str | None:
-    """A number that names no status is none, as Java reads it."""
+    """An unknown number counts as no status, as in Java."""
     found: str | None = None if changes.status is None else WMResourcePlanStatus._VALUES_TO_NAMES.get(changes.status)
     return found

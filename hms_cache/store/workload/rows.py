@@ -1,6 +1,6 @@
-"""Rows of resource plans as values, and as the structs that clients see.
+"""Rows of resource plans as values, and as structs for clients.
 
-Lists are ordered (pools by path, triggers by name, mappings by type and name), where Hive answers the order of a hash
+Lists are sorted (pools by path, triggers by name, mappings by type and name); Hive returns them in the order of a hash
 set.
 """
 
@@ -49,7 +49,7 @@ class PlanRow:
 
 @dataclass(slots=True)
 class PlanContent:
-    """What belongs to a plan: rows of its four other tables, ordered."""
+    """The parts of a plan: rows of its four other tables, sorted."""
 
     pools: list[Any] = field(default_factory=list)
     triggers: list[Any] = field(default_factory=list)
@@ -59,16 +59,16 @@ class PlanContent:
 
 
 def namespace_of(namespace: str | None) -> str:
-    """Clients of Hive 3 name none: theirs is ``default``."""
+    """The normalized namespace. Clients of Hive 3 send none, which means ``default``."""
     return normalize_identifier(DEFAULT_NAMESPACE if namespace is None else namespace)
 
 
 def read_plans(
     connection: Connection, namespace: str, *, name: str | None = None, status: str | None = None, lock: bool = False
 ) -> list[PlanRow]:
-    """The plans of a namespace by name; those of that name or status where given.
+    """The plans of a namespace by name, optionally only those with this name or status.
 
-    :param lock: keep other writers away from them until the transaction ends.
+    :param lock: locks them against other writers until the transaction ends.
     """
     features = features_of(connection)
     has_namespace = features.has(PLANS.NS)
@@ -94,7 +94,7 @@ def read_plans(
 
 
 def require_plan(connection: Connection, name: str, namespace: str | None, *, lock: bool = False) -> PlanRow:
-    """:raises NoSuchObjectException: there is none of this name in the namespace."""
+    """The plan. :raises NoSuchObjectException: there is none with this name in the namespace."""
     name, namespace = normalize_identifier(name), namespace_of(namespace)
     found = read_plans(connection, namespace, name=name, lock=lock)
     if not found:
@@ -103,7 +103,7 @@ def require_plan(connection: Connection, name: str, namespace: str | None, *, lo
 
 
 def require_editable_plan(connection: Connection, name: str, namespace: str | None) -> PlanRow:
-    """The plan, locked. :raises InvalidOperationException: it is not disabled."""
+    """Locks and returns the plan. :raises InvalidOperationException: it is not disabled."""
     plan = require_plan(connection, name, namespace, lock=True)
     if plan.status != DISABLED:
         raise InvalidOperationException("Resource plan must be disabled to edit it.")
@@ -111,9 +111,9 @@ def require_editable_plan(connection: Connection, name: str, namespace: str | No
 
 
 def require_pool(connection: Connection, plan: PlanRow, path: str) -> Any:
-    """The row of a plan's pool, whose path is compared without regard to case.
+    """The row of a plan's pool; its path is case-insensitive.
 
-    :raises NoSuchObjectException: there is none.
+    :raises NoSuchObjectException: it does not exist.
     """
     wanted = normalize_identifier(path)
     for row in connection.execute(select(*POOLS).where(POOLS.RP_ID == plan.plan_id)):
@@ -123,7 +123,7 @@ def require_pool(connection: Connection, plan: PlanRow, path: str) -> Any:
 
 
 def read_content(connection: Connection, plan_id: int) -> PlanContent:
-    """All of a plan, in four statements."""
+    """All parts of a plan, in four statements."""
     links = WM_POOL_TO_TRIGGER.c
     return PlanContent(
         pools=list(connection.execute(select(*POOLS).where(POOLS.RP_ID == plan_id).order_by(POOLS.PATH))),
@@ -145,7 +145,7 @@ def read_content(connection: Connection, plan_id: int) -> PlanContent:
 
 
 def plan_struct(plan: PlanRow, default_pool_path: str | None) -> WMResourcePlan:
-    """The plan alone."""
+    """The plan without its parts."""
     return WMResourcePlan(
         name=plan.name,
         status=WMResourcePlanStatus._NAMES_TO_VALUES[plan.status],
@@ -156,7 +156,7 @@ def plan_struct(plan: PlanRow, default_pool_path: str | None) -> WMResourcePlan:
 
 
 def full_plan_struct(plan: PlanRow, content: PlanContent) -> WMFullResourcePlan:
-    """The plan with all that belongs to it; lists that would be empty are left out, pools excepted (required)."""
+    """The plan with its parts. Empty lists are omitted, except pools (a required field)."""
     paths = {pool.POOL_ID: pool.PATH for pool in content.pools}
     names = {trigger.TRIGGER_ID: trigger.NAME for trigger in content.triggers}
     links = sorted((paths[pool_id], names[trigger_id]) for pool_id, trigger_id in content.pool_triggers)
@@ -192,7 +192,7 @@ def full_plan_struct(plan: PlanRow, content: PlanContent) -> WMFullResourcePlan:
 
 
 def trigger_struct(plan: PlanRow, trigger: Any) -> WMTrigger:
-    """A row of ``WM_TRIGGER`` as clients see it."""
+    """A row of ``WM_TRIGGER`` as a struct for clients."""
     return WMTrigger(
         resourcePlanName=plan.name,
         triggerName=trigger.NAME,

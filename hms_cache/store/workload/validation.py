@@ -1,4 +1,4 @@
-"""Whether a resource plan could be run. Facts: `ObjectStore.getResourcePlanErrors` (Hive 4.0.1)."""
+"""Checks whether a resource plan can be run. Facts: `ObjectStore.getResourcePlanErrors` (Hive 4.0.1)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hms_cache.store.workload.rows import PlanContent, PlanRow
 from hms_cache.thrift_gen.hive_metastore.ttypes import WMPoolSchedulingPolicy, WMValidateResourcePlanResponse
 
 _TOLERANCE = 0.00001
-"""Fractions are floating-point numbers that people write as decimals."""
+"""Tolerance for fractions: floating-point numbers written as decimals."""
 
 
 @dataclass(slots=True)
 class _Level:
-    """A pool, or the root (path ``""``), as seen from its children."""
+    """A pool, or the root (path ``""``), with what its children need."""
 
     is_there: bool = False
     has_children: bool = False
@@ -21,18 +21,18 @@ class _Level:
 
 
 def parent_path(path: str) -> str | None:
-    """Path of the pool above, None for one at the top."""
+    """Path of the parent pool; None at the top."""
     parent, dot, _ = path.rpartition(".")
     return parent if dot else None
 
 
 def is_scheduling_policy(text: str | None) -> bool:
-    """Without one, or with ``default``, a pool is fair."""
+    """Whether it names a policy. Without one, or with ``default``, a pool is fair."""
     return text is None or text.strip().upper() in {"DEFAULT", *WMPoolSchedulingPolicy._NAMES_TO_VALUES}
 
 
 def validate(plan: PlanRow, content: PlanContent) -> WMValidateResourcePlanResponse:
-    """Errors, which keep a plan from being enabled, and warnings. Expressions of triggers are not looked at."""
+    """Errors, which prevent a plan from being enabled, and warnings. Expressions of triggers are not checked."""
     errors: list[str] = []
     warnings: list[str] = []
     if plan.parallelism is not None and plan.parallelism < 1:

@@ -275,7 +275,7 @@ def _are_named(
 
 
 class WriteIdState(StrEnum):
-    """What became of the transaction that owns a write id."""
+    """State of the transaction to which a write id belongs."""
 
     OPEN = "open"
     ABORTED = "aborted"
