@@ -1,4 +1,4 @@
-"""DIGEST-MD5 (RFC 2831), the server's side, for clients with a delegation token.
+"""DIGEST-MD5 (RFC 2831) for clients with a delegation token: the server's side, and what both sides compute.
 
 As Hadoop's clients speak it: the name is the token's identifier and the password the token's, both in base64; the realm
 is `default` and the address `null/default` (`SaslRpcServer`, hadoop-common 3.3; Java's `DigestMD5Client`). The password
@@ -22,9 +22,11 @@ from hms_cache.authentication.mechanism import AuthenticationError, Mechanism
 
 REALM = "default"
 DIGEST_URI = "null/default"
+NONCE_COUNT = b"00000001"
+"""A nonce is used once."""
 
 MAX_RESPONSE_BYTES = 4096
-"""Of a client's response (RFC 2831, 2.1.2)."""
+"""Of a message (RFC 2831, 2.1.2)."""
 
 _LARGEST_TOKEN_BYTES = 64 * 1024
 """What a client takes that does not say (RFC 2831, 2.1.2: maxbuf)."""
@@ -67,12 +69,12 @@ class DigestMd5Mechanism(Mechanism):
         )
 
     def _check(self, response: bytes) -> bytes:
-        told = _directives(response)
+        told = directives(response)
         quality = told.get("qop", b"auth").decode("ascii", "replace")
         name, cnonce, uri = told.get("username", b""), told.get("cnonce", b""), told.get("digest-uri", b"")
         for is_right, what in (
             (told.get("nonce") == self._nonce, "another nonce"),
-            (told.get("nc") == b"00000001", "another count of the nonce"),
+            (told.get("nc") == NONCE_COUNT, "another count of the nonce"),
             (told.get("realm", b"").decode("utf-8", "replace") == REALM, "another realm"),
             (uri.decode("utf-8", "replace").lower() == DIGEST_URI, "another digest-uri"),
             (bool(cnonce), "no cnonce"),
@@ -93,23 +95,48 @@ class DigestMd5Mechanism(Mechanism):
         except (binascii.Error, ValueError) as error:
             raise AuthenticationError("DIGEST-MD5: the name is no token's identifier", "bad_message") from error
         user, principal, real_user, password = self._password_of(identifier)
-        start = md5(b":".join((name, REALM.encode(), base64.b64encode(password))), usedforsecurity=False).digest()
-        a1 = b":".join((start, self._nonce, cnonce, *((told["authzid"],) if "authzid" in told else ())))
-        session = md5(a1, usedforsecurity=False).digest()
-        body = b"" if quality == "auth" else _NO_BODY
-
-        def answer(method: bytes) -> bytes:
-            a2 = _hex(method + b":" + uri + body)
-            return _hex(b":".join((session.hex().encode(), self._nonce, told["nc"], cnonce, quality.encode(), a2)))
-
-        if not hmac.compare_digest(answer(b"AUTHENTICATE"), told.get("response", b"")):
+        digest = Digest(name, REALM.encode(), password, self._nonce, cnonce, quality, uri, told.get("authzid"))
+        if not hmac.compare_digest(digest.of_client(), told.get("response", b"")):
             raise AuthenticationError("DIGEST-MD5: the password of the token is wrong")
         self.user, self.principal, self.real_user = user, principal, real_user
         if quality != "auth":
             largest = int(told.get("maxbuf", b"0")) or _LARGEST_TOKEN_BYTES
-            self.layer = DigestLayer(session, encrypts=quality == "auth-conf", largest_token_bytes=largest)
+            self.layer = DigestLayer(digest.session, encrypts=quality == "auth-conf", largest_token_bytes=largest)
         self.complete = True
-        return b"rspauth=" + answer(b"")
+        return b"rspauth=" + digest.of_server()
+
+
+class Digest:
+    """What both sides compute from the password and what they have told each other."""
+
+    def __init__(
+        self,
+        name: bytes,
+        realm: bytes,
+        password: bytes,
+        nonce: bytes,
+        cnonce: bytes,
+        quality: str,
+        uri: bytes,
+        authzid: bytes | None = None,
+    ) -> None:
+        start = md5(b":".join((name, realm, base64.b64encode(password))), usedforsecurity=False).digest()
+        a1 = b":".join((start, nonce, cnonce, *(() if authzid is None else (authzid,))))
+        self.session = md5(a1, usedforsecurity=False).digest()
+        """What the keys of messages come from."""
+        self._parts = (self.session.hex().encode(), nonce, NONCE_COUNT, cnonce, quality.encode())
+        self._uri = uri + (b"" if quality == "auth" else _NO_BODY)
+
+    def of_client(self) -> bytes:
+        """What shows the server that the client knows the password."""
+        return self._proof(b"AUTHENTICATE")
+
+    def of_server(self) -> bytes:
+        """What shows the client that the server knows it."""
+        return self._proof(b"")
+
+    def _proof(self, method: bytes) -> bytes:
+        return _hex(b":".join((*self._parts, _hex(method + b":" + self._uri))))
 
 
 class DigestLayer:
@@ -211,8 +238,8 @@ def _hex(data: bytes) -> bytes:
     return md5(data, usedforsecurity=False).hexdigest().encode()
 
 
-def _directives(response: bytes) -> dict[str, bytes]:
-    """`name=value` and `name="value"` with commas between. Raises AuthenticationError."""
+def directives(response: bytes) -> dict[str, bytes]:
+    """`name=value` and `name="value"` with commas between, of either side. Raises AuthenticationError."""
     if len(response) > MAX_RESPONSE_BYTES:
         raise AuthenticationError(f"DIGEST-MD5: a response of {len(response)} bytes", "bad_message")
     found: dict[str, bytes] = {}

@@ -16,10 +16,10 @@ from hms_cache.values import frozen
 QUALITIES = {"auth": 1, "auth-int": 2, "auth-conf": 4}
 """Bits of the layers that are offered and chosen (RFC 4752, 3.3)."""
 
-_LARGEST_TOKEN_BYTES = 0xFFFFFF
+LARGEST_TOKEN_BYTES = 0xFFFFFF
 """What the field can say."""
 
-_PIECE_BYTES = 64 * 1024
+PIECE_BYTES = 64 * 1024
 """Of a reply that is wrapped at once: what Java's clients say that they take."""
 
 
@@ -59,7 +59,7 @@ class GssapiMechanism(Mechanism):
                 return self._offer()
             return self._choose(response)
         except gssapi.exceptions.GSSError as error:
-            raise AuthenticationError(f"GSSAPI: {_told(error)}") from error
+            raise AuthenticationError(f"GSSAPI: {told(error)}") from error
 
     def _establish(self, token: bytes) -> bytes:
         import gssapi
@@ -82,7 +82,7 @@ class GssapiMechanism(Mechanism):
     def _offer(self) -> bytes:
         self._offered = True
         layers = sum(QUALITIES[name] for name in self._options.qualities)
-        largest = _LARGEST_TOKEN_BYTES if layers > QUALITIES["auth"] else 0
+        largest = LARGEST_TOKEN_BYTES if layers > QUALITIES["auth"] else 0
         message: bytes = self._context.wrap(struct.pack("!I", layers << 24 | largest), False).message
         return message
 
@@ -100,19 +100,19 @@ class GssapiMechanism(Mechanism):
             raise AuthenticationError(f"{self.principal} cannot act as {other!r}")
         self.user = self._options.local_names.of(self.principal)
         if layer != QUALITIES["auth"]:
-            largest = int.from_bytes(choice[1:4], "big") or _PIECE_BYTES
-            self.layer = _GssapiLayer(self._context, allowed[layer] == "auth-conf", largest)
+            largest = int.from_bytes(choice[1:4], "big") or PIECE_BYTES
+            self.layer = GssapiLayer(self._context, allowed[layer] == "auth-conf", largest)
         self.complete = True
         return b""
 
 
-class _GssapiLayer:
-    """auth-int and auth-conf."""
+class GssapiLayer:
+    """auth-int and auth-conf, of either side."""
 
     def __init__(self, context: Any, encrypts: bool, largest_token_bytes: int) -> None:
         self._context = context
         self._encrypts = encrypts
-        limit = int(context.get_wrap_size_limit(min(largest_token_bytes, _PIECE_BYTES), encrypts))
+        limit = int(context.get_wrap_size_limit(min(largest_token_bytes, PIECE_BYTES), encrypts))
         self.piece_bytes = max(limit, 1024)
         """What becomes a token that the client takes."""
 
@@ -125,13 +125,13 @@ class _GssapiLayer:
         try:
             found = self._context.unwrap(data)
         except gssapi.exceptions.GSSError as error:
-            raise AuthenticationError(f"GSSAPI: {_told(error)}", "bad_message") from error
+            raise AuthenticationError(f"GSSAPI: {told(error)}", "bad_message") from error
         if self._encrypts and not found.encrypted:
             raise AuthenticationError("GSSAPI: auth-conf was agreed on, and a message is not encrypted", "bad_message")
         return bytes(found.message)
 
 
-def _told(error: Any) -> str:
+def told(error: Any) -> str:
     """The library's words, without its numbers."""
     texts = [*error.get_all_statuses(error.maj_code, True), *error.get_all_statuses(error.min_code, False)]
     return ": ".join(text for text in texts if text) if texts else type(error).__name__

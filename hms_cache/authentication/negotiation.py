@@ -21,7 +21,12 @@ MAX_NAME_BYTES = 64
 MAX_STEPS = 10
 """Responses of one client: GSSAPI takes three, and one more for each round of its context."""
 
-_HEADER = struct.Struct("!BI")
+HEADER = struct.Struct("!BI")
+"""Status and length of the payload of a message."""
+
+TRY_AGAIN = "; try again later"
+"""End of the text that refuses a client about whom nothing is known now: a directory does not answer. The protocol has
+no other way to tell this from a wrong password."""
 
 
 class Negotiation:
@@ -64,7 +69,7 @@ class Negotiation:
     def answer(self, challenge: bytes) -> bytes:
         """The message with the mechanism's challenge."""
         assert self.mechanism is not None
-        return _HEADER.pack(COMPLETE if self.mechanism.complete else OK, len(challenge)) + challenge
+        return HEADER.pack(COMPLETE if self.mechanism.complete else OK, len(challenge)) + challenge
 
     def rest(self) -> bytes:
         """What came after the negotiation."""
@@ -75,8 +80,8 @@ class Negotiation:
     @staticmethod
     def refusal(error: AuthenticationError) -> bytes:
         """The message that ends a negotiation in vain."""
-        text = str(error).encode()
-        return _HEADER.pack(BAD if error.outcome == "bad_message" else ERROR, len(text)) + text
+        text = (str(error) + (TRY_AGAIN if error.outcome == "unavailable" else "")).encode()
+        return HEADER.pack(BAD if error.outcome == "bad_message" else ERROR, len(text)) + text
 
     def _next_message(self) -> bytes | None:
         buffer = self._buffer
@@ -85,9 +90,9 @@ class Negotiation:
         status = buffer[0]
         if status not in ((START, BAD, ERROR) if self.mechanism is None else (OK, COMPLETE, BAD, ERROR)):
             raise AuthenticationError(f"not a message of SASL: status {status}", "bad_message")
-        if len(buffer) < _HEADER.size:
+        if len(buffer) < HEADER.size:
             return None
-        length = _HEADER.unpack_from(buffer)[1]
+        length = HEADER.unpack_from(buffer)[1]
         # Java's client says BAD, with a text, in place of START when it finds no ticket.
         if status == START and length > MAX_NAME_BYTES:
             raise AuthenticationError(
@@ -99,10 +104,10 @@ class Negotiation:
             raise AuthenticationError(
                 f"a message of SASL has {length} bytes; {most} are allowed ({told})", "bad_message"
             )
-        end = _HEADER.size + length
+        end = HEADER.size + length
         if len(buffer) < end:
             return None
-        payload = bytes(buffer[_HEADER.size : end])
+        payload = bytes(buffer[HEADER.size : end])
         del buffer[:end]
         if status in (BAD, ERROR):
             raise AuthenticationError("the client gave up", "refused_by_client")

@@ -15,12 +15,17 @@ from thrift.transport.TSocket import TSocket
 from hms_cache.errors import ConfigurationError
 from hms_cache.values import frozen
 
-PLAIN_SCHEME = "thrift"
-TLS_SCHEME = "thrift+tls"
-SCHEMES = (PLAIN_SCHEME, TLS_SCHEME)
-
 DEFAULT_PORT = 9083
 """The port that Hive's metastore listens on if nothing else is said."""
+
+_PORTS = {"thrift": DEFAULT_PORT, "thrift+tls": DEFAULT_PORT, "http": 80, "https": 443}
+"""By scheme: the port if none is said."""
+
+_TLS_SCHEMES = ("thrift+tls", "https")
+_HTTP_SCHEMES = ("http", "https")
+
+DEFAULT_PATH = "/metastore"
+"""Where a metastore takes calls over HTTP (Hive's `metastore.server.thrift.http.path`)."""
 
 
 @frozen
@@ -30,22 +35,43 @@ class Address:
     host: str
     port: int = DEFAULT_PORT
     tls: bool = False
+    path: str = ""
+    """Of a metastore that takes calls over HTTP; empty: it speaks Thrift over TCP."""
 
     @classmethod
     def parse(cls, uri: str) -> Address:
-        """`thrift://host:port`, or `thrift+tls://host:port`; the port 9083 if left out. Raises ConfigurationError."""
+        """`thrift://host:port`, `thrift+tls://host:port`, `http://host:port/metastore` or `https://…`.
+
+        Without a port it is 9083, and that of HTTP with these schemes. Raises ConfigurationError.
+        """
         try:
             parts = urlsplit(uri.strip())
             host, port = parts.hostname, parts.port
             (host or "").encode("idna")
         except ValueError as error:
             raise ConfigurationError(f"not the URI of a metastore: {uri!r} ({error})") from error
-        if parts.scheme not in SCHEMES or not host:
+        if parts.username is not None or parts.password is not None:
+            raise ConfigurationError("the URI of a metastore has no user and no password in it: see docs/security.md")
+        if parts.scheme not in _PORTS or not host:
             raise ConfigurationError(f"not the URI of a metastore: {uri!r}; it looks like thrift://host:9083")
-        return cls(host, DEFAULT_PORT if port is None else port, parts.scheme == TLS_SCHEME)
+        by_http = parts.scheme in _HTTP_SCHEMES
+        if by_http and (parts.query or parts.fragment):
+            raise ConfigurationError(f"not the URI of a metastore: {uri!r}; nothing follows its path")
+        path = (parts.path.rstrip("/") or DEFAULT_PATH) if by_http else ""
+        if not path.isascii() or not path.isprintable() or " " in path:
+            raise ConfigurationError(f"not the URI of a metastore: {uri!r}; its path is in ASCII, without blanks")
+        return cls(host, _PORTS[parts.scheme] if port is None else port, parts.scheme in _TLS_SCHEMES, path)
+
+    @property
+    def by_http(self) -> bool:
+        """Whether calls go over HTTP."""
+        return bool(self.path)
 
     def __str__(self) -> str:
-        return f"{TLS_SCHEME if self.tls else PLAIN_SCHEME}://{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        if self.by_http:
+            return f"{'https' if self.tls else 'http'}://{host}:{self.port}{self.path}"
+        return f"{'thrift+tls' if self.tls else 'thrift'}://{host}:{self.port}"
 
 
 def verifying_context() -> ssl.SSLContext:

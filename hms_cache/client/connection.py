@@ -1,56 +1,131 @@
-"""One connection to one metastore, and what can go wrong with it."""
+"""One connection to one metastore: its socket, how the client authenticates over it, and what can go wrong with it."""
 
 from __future__ import annotations
 
 import ssl
-from typing import Any
+import time
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import Any, Final
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TException
+from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from hms_cache.authentication.servers import Address, thrift_socket
-from hms_cache.errors import HmsCacheError
+from hms_cache.client.authentication.values import UNAUTHENTICATED, Authentication
+from hms_cache.client.transports.http import HttpTransport
+from hms_cache.client.transports.sasl import SaslTransport
+from hms_cache.cut_connections import cut_after
+from hms_cache.errors import ConfigurationError
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
 
+CONNECT_TIMEOUT_S: Final = 10.0
 
-class MetastoreUnavailableError(HmsCacheError):
-    """No metastore of the list could be reached, or none of them answered a read. The same call may succeed later."""
-
-    retriable = True
+CALL_TIMEOUT_S: Final = 600.0
+"""As Hive's clients wait (`metastore.client.socket.timeout`)."""
 
 
-class OutcomeUnknownError(HmsCacheError):
-    """The connection broke after a write was sent: it may have happened or not. It is not sent again by the client."""
+def opened(
+    address: Address,
+    authentication: Authentication = UNAUTHENTICATED,
+    *,
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    call_timeout_s: float = CALL_TIMEOUT_S,
+    tls_context: ssl.SSLContext | None = None,
+) -> Any:
+    """A transport of Thrift's over which calls can be sent: connected, and where that comes before calls authenticated.
+
+    Raises TTransportException when nobody answers within `connect_timeout_s`, once more for the negotiation; OSError
+    for TLS; AuthenticationRefusedError, CredentialsError, KerberosUnavailableError, ConfigurationError.
+    """
+    authentication.check(address)
+    socket = thrift_socket(address.host, address.port, tls=address.tls, context=tls_context)
+    socket.setTimeout(connect_timeout_s * 1000)
+    try:
+        socket.open()
+        _require_protection(authentication, address, socket)
+        transport: Any = socket
+        if address.by_http:
+            transport = HttpTransport(socket, address, authentication.headers, call_timeout_s)
+        elif (mechanism := authentication.mechanism(address, connect_timeout_s)) is not None:
+            transport = SaslTransport(socket, mechanism)
+            _within(connect_timeout_s, socket, transport.open)
+        socket.setTimeout(call_timeout_s * 1000)
+    except BaseException:
+        socket.close()
+        raise
+    return transport
+
+
+def _within(timeout_s: float, socket: TSocket, negotiate: Callable[[], None]) -> None:
+    """All of the negotiation: the socket's own limit is for each read."""
+    ends_at_s = time.monotonic() + timeout_s
+    try:
+        with cut_after(timeout_s, lambda: [socket.handle] if socket.handle is not None else []):
+            negotiate()
+    except TTransportException as error:
+        if time.monotonic() >= ends_at_s or error.type == TTransportException.TIMED_OUT:
+            text = f"no end of the negotiation (SASL) within {timeout_s:g} s"
+            raise TTransportException(TTransportException.TIMED_OUT, text) from error
+        if error.type != TTransportException.END_OF_FILE:
+            raise
+        text = "it closed the connection in the negotiation (SASL): it may ask nobody who it is, or speak TLS"
+        raise TTransportException(TTransportException.END_OF_FILE, text) from error
+
+
+def _require_protection(authentication: Authentication, address: Address, socket: TSocket) -> None:
+    """Before a secret is sent. Raises ConfigurationError."""
+    if not authentication.tells_secret or authentication.allows_unencrypted or address.tls:
+        return
+    peer = ip_address(str(socket.handle.getpeername()[0]).partition("%")[0])
+    mapped = getattr(peer, "ipv4_mapped", None)
+    if not (mapped or peer).is_loopback:
+        scheme = "https://" if address.by_http else "thrift+tls://"
+        raise ConfigurationError(
+            f"{address} is not encrypted, and the secret of auth={authentication} could be read on the way: nothing was"
+            f" sent. Use a URI with {scheme}, or say unencrypted=allowed where something else protects the connection"
+        )
 
 
 class Connection:
-    """An open connection: strict binary protocol, no framing, as Hive's clients speak it. For one thread at a time."""
+    """An open connection: strict binary protocol, as Hive's clients speak it. For one thread at a time."""
 
     def __init__(
         self,
         address: Address,
+        authentication: Authentication = UNAUTHENTICATED,
         *,
-        connect_timeout_s: float,
-        call_timeout_s: float,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        call_timeout_s: float = CALL_TIMEOUT_S,
         tls_context: ssl.SSLContext | None = None,
     ) -> None:
-        """Connects. Raises TTransportException when nobody answers within `connect_timeout_s`; OSError for TLS."""
+        """Connects and authenticates; raises as `opened`."""
         self.address = address
-        socket = thrift_socket(address.host, address.port, tls=address.tls, context=tls_context)
-        socket.setTimeout(connect_timeout_s * 1000)
-        self._transport = TBufferedTransport(socket)
-        self._transport.open()
-        socket.setTimeout(call_timeout_s * 1000)
+        self._inner = opened(
+            address,
+            authentication,
+            connect_timeout_s=connect_timeout_s,
+            call_timeout_s=call_timeout_s,
+            tls_context=tls_context,
+        )
+        self._transport = TBufferedTransport(self._inner)
         self._client = ThriftHiveMetastore.Client(TBinaryProtocolAccelerated(self._transport))
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """One call. Raises what the method declares, TApplicationException, or a failure of the connection.
+        """One call. Raises what the method declares, TApplicationException, AuthenticationRefusedError over HTTP, or a
+        failure of the connection.
 
         Whatever is no answer (see `is_answer`) leaves it unusable.
         """
         return getattr(self._client, method)(*arguments)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the server has ended it after the last reply, as it may between two requests of HTTP."""
+        return self.address.by_http and not self._inner.isOpen()
 
     def close(self) -> None:
         """Closes the socket; never raises."""
@@ -60,7 +135,3 @@ class Connection:
 def is_answer(error: BaseException) -> bool:
     """Whether a call raised what the metastore has answered, in a reply that was read to its end."""
     return isinstance(error, TException) and not isinstance(error, TProtocolException | TTransportException)
-
-
-CONNECTION_FAILURES = (TTransportException, OSError, EOFError)
-"""What the transport raises when the other side is gone or silent."""

@@ -11,14 +11,15 @@ from thrift.Thrift import TApplicationException
 
 from hms_cache.authentication.servers import Address
 from hms_cache.call_context import FILL_CACHE
-from hms_cache.client.connection import (
+from hms_cache.client.authentication.values import UNAUTHENTICATED, Authentication
+from hms_cache.client.connection import CALL_TIMEOUT_S, CONNECT_TIMEOUT_S, Connection, is_answer
+from hms_cache.client.errors import (
     CONNECTION_FAILURES,
-    Connection,
+    AuthenticationRefusedError,
     MetastoreUnavailableError,
     OutcomeUnknownError,
-    is_answer,
 )
-from hms_cache.errors import ConfigurationError
+from hms_cache.client.metastores import Metastores
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire.methods import METHODS
 
@@ -40,33 +41,45 @@ class MetastoreClient:
     A read that a broken connection interrupts is asked again of the next metastore, each of them at most once more. A
     write is sent once: if its connection breaks, nobody knows what became of it (`OutcomeUnknownError`).
 
+    Each connection authenticates anew. When a metastore refuses a ticket or a delegation token, the next one is asked:
+    its clock, its key or its tokens may be the reason. A wrong password is wrong at all of them.
+
     For one thread at a time.
     """
 
     def __init__(
         self,
-        uris: str | Sequence[str],
+        uris: str | Sequence[str] | Metastores,
+        authentication: Authentication | None = None,
         *,
-        connect_timeout_s: float = 10.0,
-        call_timeout_s: float = 600.0,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        call_timeout_s: float = CALL_TIMEOUT_S,
         tls_context: ssl.SSLContext | None = None,
         fills_cache: bool = True,
     ) -> None:
         """`uris`: `thrift://host:port`, several in a list or separated by commas, in the order they are tried.
 
         `thrift+tls://host:port` speaks TLS: by `tls_context`, or with the system's authorities (or `SSL_CERT_FILE`) and
-        the name checked.
+        the name checked. `http://host:port/metastore` and `https://…`: calls go over HTTP. `Metastores` have all of it
+        in one value, how to authenticate included.
+
+        `authentication`: see `authentication_of`; None: that of `Metastores`, else none.
 
         `fills_cache` False: the server is asked not to load what is read into its memory, for who reads much once. A
         server that does not know this is as it is.
 
-        `call_timeout_s` limits the wait for an answer (Hive's `metastore.client.socket.timeout`, 600 s). Connects at
-        the first call. Raises ConfigurationError.
+        `connect_timeout_s` limits connecting, the negotiation, and the wait for a KDC, each. `call_timeout_s` limits
+        the wait for an answer (Hive's `metastore.client.socket.timeout`, 600 s). Connects at the first call. Raises
+        ConfigurationError.
         """
-        texts = uris.split(",") if isinstance(uris, str) else list(uris)
-        self.addresses: tuple[Address, ...] = tuple(Address.parse(uri) for uri in texts if uri.strip())
-        if not self.addresses:
-            raise ConfigurationError("a metastore client needs the URI of at least one metastore")
+        if not isinstance(uris, Metastores):
+            uris = Metastores(uris if isinstance(uris, str) else ",".join(uris), authentication or UNAUTHENTICATED)
+        elif authentication is not None:
+            uris = Metastores(uris.uris, authentication)
+        self.addresses: tuple[Address, ...] = uris.addresses
+        self._authentication = uris.authentication
+        for address in self.addresses:
+            self._authentication.check(address)
         self._connect_timeout_s = connect_timeout_s
         self._call_timeout_s = call_timeout_s
         self._tls_context = tls_context
@@ -83,7 +96,8 @@ class MetastoreClient:
         """One call, e.g. `call("get_table_req", GetTableRequest(…))`; the value it answers.
 
         Raises the exceptions that the method declares; TApplicationException (thrift) for a method the metastore does
-        not know; MetastoreUnavailableError; OutcomeUnknownError (writes). AttributeError: there is no such method.
+        not know; MetastoreUnavailableError; OutcomeUnknownError (writes); AuthenticationRefusedError and
+        CredentialsError, after which nothing has happened. AttributeError: there is no such method.
         """
         if method not in METHODS:
             raise AttributeError(f"the metastore's protocol has no method {method!r}")
@@ -102,6 +116,9 @@ class MetastoreClient:
                     raise MetastoreUnavailableError(
                         f"no metastore answered {method}; last: {connection.address}"
                     ) from error
+            except AuthenticationRefusedError as error:  # over HTTP, which asks at each call
+                self._leave(connection)
+                raise AuthenticationRefusedError(f"{connection.address}: {error}", retriable=error.retriable) from error
             except BaseException as error:
                 if not is_answer(error):
                     # Cut in the middle, by Ctrl-C or an argument of another type: what is left of this call, a part of
@@ -111,9 +128,12 @@ class MetastoreClient:
         raise AssertionError("not reached")
 
     def _connected(self) -> Connection:
+        if self._connection is not None and self._connection.is_over:
+            self.close()
         if self._connection is not None:
             return self._connection
         failures: list[str] = []
+        refused = 0
         cause: Exception | None = None
         for _ in self.addresses:
             address = self.addresses[self._next]
@@ -121,14 +141,22 @@ class MetastoreClient:
                 self._connection = self._opened(address)
                 return self._connection
             except CONNECTION_FAILURES as error:
-                failures.append(f"{address}: {error}")
                 cause = error
-                self._turn()
+            except AuthenticationRefusedError as error:
+                if not (self._authentication.tries_elsewhere or error.retriable):
+                    raise AuthenticationRefusedError(f"{address}: {error}") from error
+                refused += not error.retriable
+                cause = error
+            failures.append(f"{address}: {cause}")
+            self._turn()
+        if refused == len(self.addresses):
+            raise AuthenticationRefusedError("; ".join(failures)) from cause
         raise MetastoreUnavailableError("no metastore can be reached: " + "; ".join(failures)) from cause
 
     def _opened(self, address: Address) -> Connection:
         connection = Connection(
             address,
+            self._authentication,
             connect_timeout_s=self._connect_timeout_s,
             call_timeout_s=self._call_timeout_s,
             tls_context=self._tls_context,

@@ -17,7 +17,8 @@ PACKAGE = ROOT / "hms_cache"
 RANKS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("jobs",),
-    ("app", "client"),
+    ("app",),
+    ("client",),
     ("server", "admin"),
     ("cache", "lease"),
     ("store",),

@@ -145,7 +145,7 @@ def test_a_connection_that_breaks_before_the_first_call_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["", "http://h:1", "thrift://", "h:9083", "thrift://h:port", "thrift://a..b:9083", "thrift://h:99999"]
+    "uri", ["", "ftp://h:1", "thrift://", "h:9083", "thrift://h:port", "thrift://a..b:9083", "thrift://h:99999"]
 )
 def test_what_is_no_uri_of_a_metastore_is_refused(uri: str) -> None:
     with pytest.raises(ConfigurationError):

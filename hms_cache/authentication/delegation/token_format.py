@@ -49,7 +49,7 @@ class TokenIdentifier(NamedTuple):
     @classmethod
     def decoded(cls, data: bytes) -> TokenIdentifier:
         """Raises MalformedTokenError."""
-        reader = _Reader(data)
+        reader = Reader(data)
         version = reader.take(1)[0]
         if version != _VERSION:
             raise MalformedTokenError(f"an identifier of version {version}")
@@ -76,7 +76,7 @@ class Token(NamedTuple):
     @classmethod
     def from_url(cls, text: str) -> Token:
         """Raises MalformedTokenError."""
-        reader = _Reader(from_base64(text))
+        reader = Reader(from_base64(text))
         found = cls(reader.sized(), reader.sized(), reader.sized(), reader.sized())
         reader.end()
         return found
@@ -96,7 +96,7 @@ class StoredToken(NamedTuple):
     @classmethod
     def decoded(cls, data: bytes) -> StoredToken:
         """Raises MalformedTokenError."""
-        reader = _Reader(data)
+        reader = Reader(data)
         found = cls(reader.sized(), _LONG.unpack(reader.take(_LONG.size))[0])
         reader.end()
         return found
@@ -117,7 +117,7 @@ class MasterKey(NamedTuple):
     @classmethod
     def decoded(cls, data: bytes) -> MasterKey:
         """Raises MalformedTokenError. A key without a secret is one: -1 stands for its length."""
-        reader = _Reader(data)
+        reader = Reader(data)
         key_id, expiry_ms, length = reader.number(), reader.number(), reader.number()
         found = cls(key_id, expiry_ms, reader.take(max(length, 0)))
         reader.end()
@@ -158,7 +158,7 @@ _text = _sized
 """Hadoop's `Text` is the length in bytes and UTF-8."""
 
 
-class _Reader:
+class Reader:
     """Takes values off the front of some bytes; each method raises MalformedTokenError."""
 
     def __init__(self, data: bytes) -> None:

@@ -1,0 +1,170 @@
+"""How a client authenticates, from plain texts: one's own, and the keys of Hive's and Spark's configuration.
+
+A text is a mechanism and words `name=value` behind it, with quotes around what has blanks in it::
+
+    none
+    kerberos server=hive/_HOST@EXAMPLE.COM principal=etl@EXAMPLE.COM keytab=/etc/etl.keytab protection=auth-conf
+    ldap user=ann password_file=/etc/ann.password
+    token file=/run/tokens
+    jwt file=/run/token
+
+A secret is in no text, so that a text may stand on a command line, in a plan, in a log and in Spark's pages.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hms_cache.client.authentication.values import (
+    BEARER_FILE_VARIABLE,
+    BEARER_VARIABLE,
+    PASSWORD_FILE_VARIABLE,
+    QUALITIES,
+    TOKEN_FILE_VARIABLE,
+    UNAUTHENTICATED,
+    Authentication,
+    BearerToken,
+    DelegationToken,
+    Kerberos,
+    Password,
+)
+from hms_cache.errors import ConfigurationError
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "none": (),
+    "kerberos": ("server", "principal", "keytab", "ticket_cache", "protection"),
+    "ldap": ("user", "password_file", "unencrypted"),
+    "token": ("file", "service", "protection"),
+    "jwt": ("file", "unencrypted"),
+}
+"""By mechanism, the names that may follow."""
+
+_SECRETS = ("password", "token", "secret", "jwt")
+"""Names that would be followed by a secret."""
+
+_PROTECTION = {"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"}
+"""What `hadoop.rpc.protection` calls the qualities of protection."""
+
+
+def authentication_of(text: str, environment: Mapping[str, str] = os.environ) -> Authentication:
+    """What a text says; files that it does not name are those of the environment. Raises ConfigurationError."""
+    try:
+        mechanism, *others = shlex.split(text) or ["none"]
+    except ValueError as error:
+        raise ConfigurationError(f"auth: {error}") from error
+    known = _WORDS.get(mechanism)
+    if known is None:
+        # Not what it says: it may be a password in the wrong place.
+        raise ConfigurationError(f"auth begins with one of {', '.join(_WORDS)}")
+    given: dict[str, str] = {}
+    for word in others:
+        name, separator, value = word.partition("=")
+        if name in _SECRETS and separator and name not in known:
+            raise ConfigurationError(
+                f"auth: {name} cannot be given in it: name the file that holds it, {_file(mechanism)}"
+            )
+        if name not in known or not separator or not value or name in given:
+            told = ", ".join(f"{one}=…" for one in known) or "nothing"
+            raise ConfigurationError(f"auth: behind {mechanism} may follow {told}, each once and with a value")
+        given[name] = value
+    return _MAKERS[mechanism](given, environment)
+
+
+def _file(mechanism: str) -> str:
+    return "password_file=…" if mechanism == "ldap" else "file=…"
+
+
+def _kerberos(given: Mapping[str, str], environment: Mapping[str, str]) -> Authentication:
+    server, principal, keytab = (given.get(name, "") for name in ("server", "principal", "keytab"))
+    if "/" not in server:
+        raise ConfigurationError("auth: kerberos needs the metastore's principal, server=hive/_HOST@REALM")
+    if keytab and not principal:
+        raise ConfigurationError("auth: keytab=… needs the name whose key is in it, principal=…")
+    return Kerberos(server, principal, keytab, given.get("ticket_cache", ""), _qualities(given))
+
+
+def _ldap(given: Mapping[str, str], environment: Mapping[str, str]) -> Authentication:
+    file = given.get("password_file") or environment.get(PASSWORD_FILE_VARIABLE, "")
+    user = given.get("user", "")
+    if not user or not file:
+        raise ConfigurationError(
+            f"auth: ldap needs user=… and password_file=…, or the name of that file in {PASSWORD_FILE_VARIABLE}"
+        )
+    return Password(user, file, _unencrypted(given))
+
+
+def _token(given: Mapping[str, str], environment: Mapping[str, str]) -> Authentication:
+    file = given.get("file") or environment.get(TOKEN_FILE_VARIABLE, "")
+    if not file:
+        raise ConfigurationError(f"auth: token needs file=…, or the name of the file in {TOKEN_FILE_VARIABLE}")
+    return DelegationToken(None, file, given.get("service", ""), _qualities(given))
+
+
+def _jwt(given: Mapping[str, str], environment: Mapping[str, str]) -> Authentication:
+    file = given.get("file") or environment.get(BEARER_FILE_VARIABLE, "")
+    if not file and not environment.get(BEARER_VARIABLE):
+        raise ConfigurationError(
+            f"auth: jwt needs file=…, the name of the file in {BEARER_FILE_VARIABLE}, or the token in {BEARER_VARIABLE}"
+        )
+    return BearerToken(file, _unencrypted(given))
+
+
+_MAKERS: Mapping[str, Callable[[Mapping[str, str], Mapping[str, str]], Authentication]] = {
+    "none": lambda given, environment: UNAUTHENTICATED,
+    "kerberos": _kerberos,
+    "ldap": _ldap,
+    "token": _token,
+    "jwt": _jwt,
+}
+
+
+def _qualities(given: Mapping[str, str]) -> tuple[str, ...]:
+    text = given.get("protection")
+    if text is None:
+        return ()
+    chosen = [_PROTECTION.get(one, one) for one in text.replace(",", " ").split()]
+    if not chosen or set(chosen) - set(QUALITIES):
+        raise ConfigurationError(f"auth: protection={text!r}: there are {', '.join(QUALITIES)}")
+    return tuple(dict.fromkeys(chosen))
+
+
+def _unencrypted(given: Mapping[str, str]) -> bool:
+    text = given.get("unencrypted", "refused")
+    if text not in ("refused", "allowed"):
+        raise ConfigurationError("auth: unencrypted= is followed by refused or allowed")
+    return text == "allowed"
+
+
+def text_of_hive_keys(key: Callable[[str], str | None], environment: Mapping[str, str] = os.environ) -> str:
+    """The text that says what a Hive client with this configuration would do. Empty: it would not authenticate.
+
+    `key`: the value of a key of Hive's, Hadoop's or Spark's configuration; None if nobody has set it.
+    """
+
+    def of_metastore(name: str) -> str:
+        """Under either spelling: Hive 3 and later know both."""
+        return (key(f"hive.metastore.{name}") or key(f"metastore.{name}") or "").strip()
+
+    mode = of_metastore("client.auth.mode").upper()
+    if mode == "JWT":
+        return "jwt"
+    if mode == "PLAIN":
+        user = of_metastore("client.plain.username")
+        return _text("ldap", user=user)
+    if of_metastore("sasl.enabled").lower() != "true":
+        return ""
+    protection = ",".join((key("hadoop.rpc.protection") or "").replace(",", " ").lower().split())
+    service = of_metastore("token.signature")
+    principal, keytab = key("spark.kerberos.principal") or "", key("spark.kerberos.keytab") or ""
+    if environment.get(TOKEN_FILE_VARIABLE) and not keytab:
+        # As Hive's client: a token that is there is used before a ticket.
+        return _text("token", service=service, protection=protection)
+    server = of_metastore("kerberos.principal")
+    return _text("kerberos", server=server, principal=principal if keytab else "", keytab=keytab, protection=protection)
+
+
+def _text(mechanism: str, **words: Any) -> str:
+    return shlex.join([mechanism, *(f"{name}={value}" for name, value in words.items() if value)])

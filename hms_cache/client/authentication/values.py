@@ -1,0 +1,189 @@
+"""How a client authenticates, as one value: without secrets but for a delegation token, which its text does not show.
+
+They travel to Spark's workers. Passwords and bearer tokens stay in their files, which are read when a connection needs
+them: the issuer of a token, or who mounts it, replaces the file while the client runs.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import field
+
+from hms_cache.authentication.delegation.token_format import Token
+from hms_cache.authentication.servers import Address
+from hms_cache.client.authentication.digest_md5 import DigestMd5Mechanism
+from hms_cache.client.authentication.kerberos import GssapiMechanism, Ticket
+from hms_cache.client.authentication.mechanism import ClientMechanism
+from hms_cache.client.authentication.plain import PlainMechanism
+from hms_cache.client.authentication.secret_files import read_secret
+from hms_cache.client.authentication.token_file import read_token
+from hms_cache.client.errors import CredentialsError
+from hms_cache.errors import ConfigurationError
+from hms_cache.system_user import system_user
+from hms_cache.values import frozen
+
+QUALITIES = ("auth-conf", "auth-int", "auth")
+"""Of protection, the best first: encrypted, signed, neither."""
+
+PASSWORD_FILE_VARIABLE = "HMS_PASSWORD_FILE"
+BEARER_VARIABLE = "HMS_JWT"
+"""As Hive 4's client: the token itself."""
+BEARER_FILE_VARIABLE = "HMS_JWT_FILE"
+TOKEN_FILE_VARIABLE = "HADOOP_TOKEN_FILE_LOCATION"
+"""Hadoop's: set in the containers of YARN, and by Spark on Kubernetes."""
+
+
+class Authentication(ABC):
+    """How a client shows a metastore who it is."""
+
+    __slots__ = ()
+
+    tells_secret = False
+    """Whether what it sends would let in whoever reads it on the way."""
+
+    tries_elsewhere = True
+    """Whether the next metastore of a list is asked when one refuses. Not with what is the same for all of them: wrong
+    passwords are counted, and lock accounts."""
+
+    allows_unencrypted = False
+    """Whether a secret may be sent over a connection that is not encrypted."""
+
+    by_http = False
+    """Whether it goes over HTTP; else by SASL over TCP."""
+
+    def check(self, address: Address) -> None:
+        """Raises ConfigurationError where it cannot be used."""
+        if self.by_http != address.by_http:
+            names = "http:// and https://" if self.by_http else "thrift:// and thrift+tls://"
+            raise ConfigurationError(f"{address}: {self} is for metastores at {names}")
+
+    def mechanism(self, address: Address, timeout_s: float) -> ClientMechanism | None:
+        """SASL's, for one negotiation; None: calls are sent at once. Raises CredentialsError, ConfigurationError."""
+        return None
+
+    def headers(self) -> dict[str, str]:
+        """Of a request over HTTP. Raises CredentialsError."""
+        return {}
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+
+@frozen
+class Unauthenticated(Authentication):
+    """The client says nothing; over HTTP the name of this process's user, which proves nothing."""
+
+    def check(self, address: Address) -> None:
+        """Any address will do."""
+
+    def headers(self) -> dict[str, str]:
+        return {"x-actor-username": system_user()}
+
+    def __str__(self) -> str:
+        return "none"
+
+
+UNAUTHENTICATED = Unauthenticated()
+
+
+@frozen
+class Kerberos(Authentication):
+    """A ticket: of the cache of tickets, or asked for with the key of a keytab."""
+
+    server: str
+    """The metastore's principal, `hive/_HOST@REALM`."""
+
+    principal: str = ""
+    keytab: str = ""
+    ticket_cache: str = ""
+    """Empty: that of the environment."""
+
+    qualities: tuple[str, ...] = ()
+    """Of protection, those that will do, the best first; empty: see `qualities_for`."""
+
+    @property
+    def ticket(self) -> Ticket:
+        """Raises ConfigurationError where the library is missing."""
+        return Ticket(self.principal, self.keytab, self.ticket_cache)
+
+    def mechanism(self, address: Address, timeout_s: float) -> ClientMechanism:
+        if self.keytab and not os.access(self.keytab, os.R_OK):
+            raise CredentialsError(f"the keytab {self.keytab} cannot be read by this user, or is not there")
+        qualities = qualities_for(self.qualities, address)
+        return GssapiMechanism(self.ticket, self.server, address.host, qualities, timeout_s)
+
+    def __str__(self) -> str:
+        return "kerberos"
+
+
+@frozen
+class Password(Authentication):
+    """A user of a directory, and the password in a file."""
+
+    tells_secret = True
+    tries_elsewhere = False
+
+    user: str
+    password_file: str
+    allows_unencrypted: bool = False
+
+    def mechanism(self, address: Address, timeout_s: float) -> ClientMechanism:
+        return PlainMechanism(self.user, read_secret(self.password_file, "the password"))
+
+    def __str__(self) -> str:
+        return "ldap"
+
+
+@frozen
+class DelegationToken(Authentication):
+    """A token that somebody with a ticket has asked for: itself, or the file that holds it."""
+
+    token: Token | None = field(default=None, repr=False)
+    token_file: str = ""
+    service: str = ""
+    """Which one of a file: `hive.metastore.token.signature`."""
+
+    qualities: tuple[str, ...] = ()
+    """As of `Kerberos`."""
+
+    def read(self) -> Token:
+        """The token. Raises CredentialsError."""
+        return self.token if self.token is not None else read_token(self.token_file, self.service)
+
+    def mechanism(self, address: Address, timeout_s: float) -> ClientMechanism:
+        return DigestMd5Mechanism(self.read(), qualities_for(self.qualities, address))
+
+    def __str__(self) -> str:
+        return "token"
+
+
+@frozen
+class BearerToken(Authentication):
+    """A token of an issuer (JWT), over HTTP: in a file, which is read for each request, or in the environment."""
+
+    tells_secret = True
+    tries_elsewhere = False
+    by_http = True
+
+    token_file: str = ""
+    """Empty: the environment has the token."""
+    allows_unencrypted: bool = False
+
+    def headers(self) -> dict[str, str]:
+        if self.token_file:
+            token = read_secret(self.token_file, "the bearer token").strip()
+        else:
+            token = os.environ.get(BEARER_VARIABLE, "").strip()
+        if not token or not token.isascii() or not token.isprintable() or " " in token:
+            where = self.token_file or f"{BEARER_VARIABLE} in the environment"
+            raise CredentialsError(f"there is no bearer token in {where}")
+        return {"authorization": f"Bearer {token}"}
+
+    def __str__(self) -> str:
+        return "jwt"
+
+
+def qualities_for(wanted: tuple[str, ...], address: Address) -> tuple[str, ...]:
+    """What is asked for; else the best that the metastore offers, but within TLS the least: it is encrypted already."""
+    return wanted or (tuple(reversed(QUALITIES)) if address.tls else QUALITIES)
