@@ -123,6 +123,7 @@ def _fetch() -> Path:
 
 
 @pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_pyicebergs_own_tests_pass(database_servers: ServerLookup, tmp_path: Path) -> None:
     tests = _fetch()
