@@ -29,6 +29,7 @@ WITH_EXTRAS = {
     "authentication/directory_filters.py": "ldap",
     "authentication/key_set.py": "jwt",
     "authentication/kerberos.py": "kerberos",
+    "client/authentication/": "kerberos",
     "app/security/authentication.py": "kerberos ldap",
     "app/security/checks.py": "kerberos ldap tls",
 }
