@@ -1,13 +1,20 @@
-"""A start with a cache dump beside one with the full prewarm: how long until the first hit, and until all is held."""
+"""A start with a cache dump beside one with the full prewarm: how long until the first hit, and until all is held.
+
+One client reads a table's definition some hundred times a second, during the start and afterwards: how much longer that
+takes while much is loaded.
+"""
 
 from __future__ import annotations
 
 import copy
 import re
 import socket
+import statistics
+import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +29,10 @@ PATIENCE_S: Final = 1800.0
 BYTES_A_PARTITION: Final = 300
 """Of the budget: half as much again as a partition takes."""
 
+READ_PAUSE_S: Final = 0.005
+AFTERWARDS_S: Final = 10.0
+"""For so long the reads go on when all is held."""
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
@@ -32,6 +43,9 @@ class Start:
     first_hit_s: float
     whole_s: float
     resident_bytes: int
+    p99_during_s: float
+    """Of reads from memory while the rest is loaded; 0 where that was over at once."""
+    p99_afterwards_s: float
 
 
 def fill_tables(url: str, directory: Path, tables: int, partitions: int, report: Callable[[str], None]) -> None:
@@ -89,11 +103,43 @@ def _start(metastore: OwnMetastore, name: str, done: str) -> Start:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
             return re.search(rb'cache_reads_total\{kind="partition",outcome="hit"\} [1-9]', answer.read()) is not None
 
-    _wait(has_hit)
-    first_hit_s = time.monotonic() - began_s
-    _wait(lambda: done in metastore.log)
+    with _reading(metastore.address) as took_s:
+        _wait(has_hit)
+        first_hit_s = time.monotonic() - began_s
+        took_s.clear()
+        _wait(lambda: done in metastore.log)
+        during_s = took_s.copy()
     whole_s = metastore.seconds_until(done, began_s)
-    return Start(name, ready_s, first_hit_s, whole_s, _resident_bytes(metastore.pid))
+    resident_bytes = _resident_bytes(metastore.pid)
+    with _reading(metastore.address) as took_s:
+        time.sleep(AFTERWARDS_S)
+    return Start(name, ready_s, first_hit_s, whole_s, resident_bytes, _p99_s(during_s), _p99_s(took_s))
+
+
+@contextmanager
+def _reading(address: str) -> Iterator[list[float]]:
+    """Reads the table's definition all the time; how long each read took."""
+    took_s: list[float] = []
+    is_over = threading.Event()
+    client = connect(address)
+
+    def read() -> None:
+        while not is_over.wait(READ_PAUSE_S):
+            began_s = time.perf_counter()
+            client.get_table(DATABASE, TABLE)
+            took_s.append(time.perf_counter() - began_s)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        yield took_s
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _p99_s(took_s: list[float]) -> float:
+    return statistics.quantiles(took_s, n=100, method="inclusive")[98] if len(took_s) > 1 else 0.0
 
 
 def _wait(holds: Callable[[], bool]) -> None:
@@ -110,18 +156,24 @@ def _resident_bytes(process: int) -> int:
     return int(found[1]) * 1024 if found else 0
 
 
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.2f}" if seconds else ""
+
+
 def render(starts: list[Start], size: int, tables: int, partitions: int) -> str:
     """Rows of the evidence page."""
     rows = [
-        f"| {one.name} | {one.ready_s:.1f} | {one.first_hit_s:.1f} | {one.whole_s:.1f} | {one.resident_bytes >> 20} |"
+        f"| {one.name} | {one.ready_s:.1f} | {one.first_hit_s:.1f} | {one.whole_s:.1f} | {one.resident_bytes >> 20} | "
+        f"{_ms(one.p99_during_s)} | {_ms(one.p99_afterwards_s)} |"
         for one in starts
     ]
     return "\n".join(
         [
             f"{tables} tables, {tables * partitions:,} partitions; the dump has {size >> 20} MiB.",
             "",
-            "| start with | ready, s | first partition from memory, s | all of it, s | resident, MiB |",
-            "|---|---|---|---|---|",
+            "| start with | ready, s | first partition from memory, s | all of it, s | resident, MiB |"
+            " p99 of a read meanwhile, ms | afterwards, ms |",
+            "|---|---|---|---|---|---|---|",
             *rows,
         ]
     )
