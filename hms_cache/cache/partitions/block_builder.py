@@ -242,7 +242,7 @@ class BlockBuilder:
         self._finish(name, partition.values, number, len(encoded_values), len(own or b""), times)
 
     def _split_location(self, location: bytes, name: bytes) -> tuple[bytes, bytes | None]:
-        """(what it has in common with others, the rest; None: the name)."""
+        """Splits a location into the part shared with others and the rest; None as the rest stands for the name."""
         if location.endswith(name):
             base = location[: len(location) - len(name)]
             if base in self._bases or len(self._bases) < MAX_BASES:
@@ -254,7 +254,8 @@ class BlockBuilder:
         return b"", location
 
     def _new_kind(self, kind: Any, is_taken: bool) -> int | None:
-        """Another template; `is_taken`: the one there is belongs to a block, and this partition does not fit it."""
+        """Adds a template. `is_taken`: the existing template of the kind belongs to a block, and this partition does
+        not fit."""
         if is_taken:
             kind = (*kind, "not of the block")
             number = self._numbers.get(kind)
@@ -272,7 +273,7 @@ class BlockBuilder:
         return number
 
     def _shared(self, part: bytes) -> bytes:
-        """The same bytes as those of a template that has them already."""
+        """Returns the same bytes from an existing template, if there are any, so that they are stored once."""
         for draft in self._drafts[:50]:
             for held in (draft.template.before_location, draft.template.after_location):
                 if held == part:
@@ -310,13 +311,13 @@ class BlockBuilder:
     # The result
 
     def build(self, kept: Rows | None = None) -> PartitionBlock:
-        """The block of what was added and, of the base block, the rows `kept` (ascending; None: none)."""
+        """The block of the added partitions and of the base block's rows `kept` (ascending; None: none)."""
         base = self._base if kept is not None else None
         old = indexes(kept) if base is not None and kept is not None else np.zeros(0, np.int64)
         return self._build(_Added(self), base, old, self._order())
 
     def build_apart(self, most: int) -> list[PartitionBlock]:
-        """Blocks of what was added alone, of some `most` partitions each, in the order of their names; at least one."""
+        """Blocks of only the added partitions, of about `most` each, in the order of their names; at least one."""
         order = self._order()
         added = _Added(self)
         cuts = [*cut_positions(len(order), most, lambda at: self._names[order[at]].decode()), len(order)]
@@ -328,7 +329,7 @@ class BlockBuilder:
     def _build(
         self, added: _Added, base: PartitionBlock | None, old: npt.NDArray[Any], order: list[int]
     ) -> PartitionBlock:
-        """`old`: rows of the base; `order`: rows that were added, by name."""
+        """`old`: rows of the base; `order`: added rows, by name."""
         new = np.array(order, np.int64)
         before_new = self._places(base, old, order)
         # Where each row of the result comes from: rows of the base, then rows added.
@@ -358,7 +359,7 @@ class BlockBuilder:
         return PartitionBlock(self._keys, columns, parts)
 
     def _places(self, base: PartitionBlock | None, old: npt.NDArray[Any], order: list[int]) -> npt.NDArray[Any]:
-        """For each row added, by name: how many of the kept rows come before it."""
+        """For each added row, by name: the number of kept rows before it."""
         if base is None:
             return np.zeros(len(order), np.int64)
         points = [base.insertion_point(self._names[row].decode()) for row in order]
@@ -451,12 +452,12 @@ class BlockBuilder:
 
 
 class _Added:
-    """What was added to a builder, as arrays; nothing may be added while they are used."""
+    """The partitions added to a builder, as arrays. Nothing may be added while this is in use."""
 
     def __init__(self, builder: BlockBuilder) -> None:
         self.templates = [draft.finished() for draft in builder._drafts]
         self.cuts = [(len(template.prefix), len(template.suffix)) for template in self.templates]
-        """Bytes of the encoded parameters that the template has."""
+        """Numbers of bytes of the encoded parameters that are in the template."""
         self.kinds = np.frombuffer(builder._kinds, np.uint32)
         self.value_bytes = np.frombuffer(builder._value_bytes, np.uint32)
         self.location_bytes = np.frombuffer(builder._location_bytes, np.uint32)
@@ -515,7 +516,7 @@ def _merged_times(
 
 
 def _kind(template: RecordTemplate) -> Any:
-    """What partitions of a template have in common, but for what its parameters begin and end with."""
+    """What partitions of a template have in common, except the prefix and suffix of their parameters."""
     if template.is_whole:
         return "whole"
     return (
@@ -532,7 +533,7 @@ def _kind(template: RecordTemplate) -> Any:
 def _used_kinds(
     kinds: npt.NDArray[Any], templates: list[RecordTemplate]
 ) -> tuple[npt.NDArray[Any], list[RecordTemplate]]:
-    """The same without templates that no partition has."""
+    """The kinds and templates without templates that no partition uses."""
     used = np.unique(kinds)
     if not len(used):
         return kinds, [WHOLE]
@@ -542,7 +543,7 @@ def _used_kinds(
 
 
 def _starts(sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Offsets of parts of these sizes, and the end of the last."""
+    """Offsets of parts with these sizes, and the end of the last one."""
     starts = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
     return starts.astype(np.uint32 if int(starts[-1]) < 1 << 32 else np.uint64)

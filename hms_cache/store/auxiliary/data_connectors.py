@@ -35,7 +35,8 @@ class DataConnectors(PartOfStore):
     def create(self, connector: DataConnector) -> None:
         """Creates a connector.
 
-        :raises InvalidObjectException: an invalid name, or no type or URL. :raises AlreadyExistsException: it exists.
+        :raises InvalidObjectException: an invalid name, or no type or URL.
+        :raises AlreadyExistsException: it exists.
         """
         if connector.name is None:
             raise MetaException("Data connector name cannot be null.")

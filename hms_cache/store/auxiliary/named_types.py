@@ -33,8 +33,8 @@ class NamedTypes(PartOfStore):
     def create(self, new: Type) -> None:
         """Creates a type.
 
-        :raises InvalidObjectException: an invalid name, or two fields with one name. :raises AlreadyExistsException: it
-          exists.
+        :raises InvalidObjectException: an invalid name, or two fields with one name.
+        :raises AlreadyExistsException: it exists.
         """
         if not is_valid_name(new.name, special_characters=False):
             raise InvalidObjectException("Invalid type name")

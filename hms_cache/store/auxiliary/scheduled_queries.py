@@ -77,8 +77,9 @@ class ScheduledQueries:
     def create(self, query: ScheduledQuery) -> None:
         """Creates a scheduled query.
 
-        :raises AlreadyExistsException: its name exists. :raises InvalidInputException: an invalid schedule, or no name:
-          clients could not parse the reply when it is due.
+        :raises AlreadyExistsException: its name exists.
+        :raises InvalidInputException: an invalid schedule, or no name: clients could not parse the reply when it is
+          due.
         """
         next_s = self._next_execution_s(query.schedule)
         key = query.scheduleKey
@@ -104,7 +105,8 @@ class ScheduledQueries:
     def alter(self, query: ScheduledQuery) -> None:
         """Replaces everything except the name. Without a next execution, that is computed.
 
-        :raises NoSuchObjectException: it does not exist. :raises InvalidInputException: an invalid schedule.
+        :raises NoSuchObjectException: it does not exist.
+        :raises InvalidInputException: an invalid schedule.
         """
         given = query.nextExecution is not None
         next_s = query.nextExecution if given else self._next_execution_s(query.schedule)
@@ -191,8 +193,8 @@ class ScheduledQueries:
     def report_progress(self, info: ScheduledQueryProgressInfo) -> None:
         """Records an execution's new state. When it ends, the query may run again.
 
-        :raises MetaException: no such execution. :raises InvalidOperationException: this change of state is not
-          possible.
+        :raises MetaException: no such execution.
+        :raises InvalidOperationException: this change of state is not possible.
         """
         self._require_enabled()
         run_write(self._database, lambda transaction: self._note_progress(transaction, info))

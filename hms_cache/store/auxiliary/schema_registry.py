@@ -66,7 +66,8 @@ class SchemaRegistry(PartOfStore):
     def create_schema(self, new: ISchema) -> None:
         """Creates a schema.
 
-        :raises NoSuchObjectException: no such database. :raises AlreadyExistsException: it exists.
+        :raises NoSuchObjectException: no such database.
+        :raises AlreadyExistsException: it exists.
         """
         name = ISchemaName(new.catName, new.dbName, new.name)
         exists = AlreadyExistsException(f"Schema with name {new.dbName}.{new.name} already exists")
@@ -138,7 +139,8 @@ class SchemaRegistry(PartOfStore):
     def drop_schema(self, name: ISchemaName) -> None:
         """Drops a schema.
 
-        :raises NoSuchObjectException: it does not exist. :raises InvalidOperationException: it has versions.
+        :raises NoSuchObjectException: it does not exist.
+        :raises InvalidOperationException: it has versions.
         """
 
         def work(transaction: WriteTransaction) -> None:
@@ -162,7 +164,8 @@ class SchemaRegistry(PartOfStore):
     def add_version(self, new: SchemaVersion) -> None:
         """Adds a version. Without a number it is version 0; without a state it has none, as in Hive.
 
-        :raises NoSuchObjectException: no such schema. :raises AlreadyExistsException: the version exists.
+        :raises NoSuchObjectException: no such schema.
+        :raises AlreadyExistsException: the version exists.
         """
         exists = AlreadyExistsException(f"Schema name {_text(new.schema)} version {new.version} already exists")
 
@@ -233,8 +236,9 @@ class SchemaRegistry(PartOfStore):
     ) -> list[SchemaVersionDescriptor]:
         """The versions with such a column, by schema, newest first.
 
-        :param namespace: text in the column's comment, case-sensitive. :param kind: the column's type,
-          case-insensitive, as in Hive on MySQL. :raises MetaException: neither name nor namespace is given.
+        :param namespace: text in the column's comment, case-sensitive.
+        :param kind: the column's type, case-insensitive, as in Hive on MySQL.
+        :raises MetaException: neither name nor namespace is given.
         """
         if column is None and namespace is None:
             raise MetaException("You must specify column name or column namespace, else your query may be too large")

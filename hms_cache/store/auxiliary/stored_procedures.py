@@ -36,8 +36,8 @@ class StoredProcedures(PartOfStore):
     def save_procedure(self, procedure: StoredProcedure) -> None:
         """Creates a procedure, or replaces its source and owner.
 
-        :raises NoSuchObjectException: no such database. :raises MetaException: a part is missing, or the database has
-          another one whose name it considers equal.
+        :raises NoSuchObjectException: no such database.
+        :raises MetaException: a part is missing, or the database has another one whose name it considers equal.
         """
         values = {"OWNER_NAME": procedure.ownerName, "SOURCE": procedure.source}
         self._save(STORED_PROCS, "MStoredProc", procedure.catName, procedure.dbName, procedure.name, values)

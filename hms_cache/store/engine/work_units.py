@@ -187,9 +187,9 @@ class WriteTransaction:
         No connection is held then. An error in it is logged; the cause of the rollback is raised.
 
         :param under_locks: run it before the rollback if the work fails, so that a transaction that waits for a lock
-          does not find what is about to be undone. It must be fast. It
-          runs after the rollback nevertheless if the database has already ended the transaction and released its locks,
-          if a file system does not respond, or if an action registered later is not `under_locks`.
+          does not find what is about to be undone. It must be fast. It runs after the rollback nevertheless if the
+          database has already ended the transaction and released its locks, if a file system does not respond, or if an
+          action registered later is not `under_locks`.
         """
         self._on_rollback.append((action, under_locks))
 

@@ -84,8 +84,8 @@ def init_schema(database: Database) -> None:
     the later ones find the schema and return. The version row is inserted last, so a database that has one is complete.
     On SQLite and PostgreSQL everything is one transaction.
 
-    :raises SchemaError: the database has a metastore schema of another or an unknown version. :raises
-      DatabaseUnavailable: the database does not answer, or another server takes too long to create the schema.
+    :raises SchemaError: the database has a metastore schema of another or an unknown version.
+    :raises DatabaseUnavailable: the database does not answer, or another server takes too long to create the schema.
     """
     with database.writing() as connection, alone_with_the_schema(database, connection):
         version = read_features(connection).version
@@ -182,9 +182,11 @@ def ensure_default_database(
     warehouse. The catalog's own location, ``TBD`` in the script, becomes the warehouse directory as well. No event is
     logged, as in Hive. In the caller's transaction.
 
-    :param warehouse_uri: the directory, as it is to be stored. It is not created. :param now_s: creation time, epoch
-      seconds. :param features: for a database whose schema is not 4.0's. :param external_uri: the directory of external
-      tables, if they have one. :return: whether the database was created.
+    :param warehouse_uri: the directory, as it is to be stored. It is not created.
+    :param now_s: creation time, epoch seconds.
+    :param features: for a database whose schema is not 4.0's.
+    :param external_uri: the directory of external tables, if they have one.
+    :return: whether the database was created.
     """
     connection.execute(
         update(CTLGS).where(CTLGS.c.NAME == "hive", CTLGS.c.LOCATION_URI == "TBD").values(LOCATION_URI=warehouse_uri)

@@ -41,8 +41,8 @@ class Properties(PartOfStore):
     def set(self, namespace: str, properties: Mapping[str, str]) -> None:
         """Sets properties by their full names; others are not changed.
 
-        :raises NoSuchObjectException: no such namespace. :raises MetaException: a name or value is too long, or a map
-          contains values that are not text.
+        :raises NoSuchObjectException: no such namespace.
+        :raises MetaException: a name or value is too long, or a map contains values that are not text.
         """
         self._require(namespace)
         wanted: dict[str, dict[str, str]] = {}
@@ -63,8 +63,9 @@ class Properties(PartOfStore):
     ) -> dict[str, dict[str, str]]:
         """Maps by name, of those whose names begin with `prefix` and that match `predicate` (None: all).
 
-        :param selection: names of the properties to return, or map literals; None or empty: all. :raises
-          NoSuchObjectException: no such namespace. :raises MetaException: the predicate cannot be parsed or evaluated.
+        :param selection: names of the properties to return, or map literals; None or empty: all.
+        :raises NoSuchObjectException: no such namespace.
+        :raises MetaException: the predicate cannot be parsed or evaluated.
         """
         self._require(namespace)
         start = f"{NAMESPACE}.{prefix}" if prefix else NAMESPACE

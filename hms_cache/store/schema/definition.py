@@ -125,7 +125,12 @@ def list_table(
     position: TypeEngine[Any] = WIDE_INTEGER,
     keys: OwnerKeys = owner,
 ) -> Table:
-    """The elements of a list of an entity, one row each, ordered by ``INTEGER_IDX``."""
+    """The elements of a list of an entity, one row each, ordered by ``INTEGER_IDX``.
+
+    :param of: ``TABLE.COLUMN`` that ``column_of_owner`` refers to.
+    :param position: the type of ``INTEGER_IDX``.
+    :param keys: creates the index and the foreign key that link a row to its owner.
+    """
     return table(
         name,
         required(column_of_owner, BIGINT),

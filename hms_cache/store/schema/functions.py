@@ -31,7 +31,11 @@ def _owner(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey
 
 
 def _code(name: str, key: str, *texts: str, unique_index: str, foreign_key_name: str) -> Table:
-    """A table of code that belongs to a database."""
+    """A table of code that belongs to a database.
+
+    :param key: the column of its ids.
+    :param texts: the columns of the code.
+    """
     return table(
         name,
         *identifier(key),

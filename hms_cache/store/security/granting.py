@@ -75,8 +75,9 @@ def grant_all(
 ) -> None:
     """Grants all of them, in a number of statements that depends only on the objects.
 
-    :raises InvalidObjectException: one was granted already by the same grantor. :raises NoSuchObjectException: the
-      receiving role or the object does not exist. :raises EachByItself: unless `each_by_itself` is true.
+    :raises InvalidObjectException: one was granted already by the same grantor.
+    :raises NoSuchObjectException: the receiving role or the object does not exist.
+    :raises EachByItself: unless `each_by_itself` is true.
     """
     if not grants:
         return
@@ -116,7 +117,8 @@ def revoke_all(
 ) -> None:
     """Revokes all of them, or only the right to grant them, in a number of statements that depends only on the objects.
 
-    :raises InvalidObjectException: one is not granted. :raises MetaException: one is granted without the grant option.
+    :raises InvalidObjectException: one is not granted.
+    :raises MetaException: one is granted without the grant option.
     """
     if not grants:
         return

@@ -146,8 +146,8 @@ class Target:
 def find_target(connection: Connection, reference: HiveObjectRef, *, lock: bool = False) -> Target | None:
     """The object of a request; None if it does not exist.
 
-    :param lock: locks its row against other grants and drops until the transaction ends. :raises MetaException: the
-      type is unknown, or the number of the partition's values is not that of the keys.
+    :param lock: locks its row against other grants and drops until the transaction ends.
+    :raises MetaException: the type is unknown, or the number of the partition's values is not that of the keys.
     """
     level = level_of(reference)
     column = column_of(level, reference)

@@ -124,8 +124,9 @@ class Privileges(PartOfStore):
     def grant_privileges(self, grants: Sequence[HiveObjectPrivilege]) -> None:
         """Grants all of them or none.
 
-        :raises InvalidObjectException: one was granted already by the same grantor. :raises NoSuchObjectException: the
-          receiving role or the object does not exist (Hive's server silently ignores a missing table or partition).
+        :raises InvalidObjectException: one was granted already by the same grantor.
+        :raises NoSuchObjectException: the receiving role or the object does not exist (Hive's server silently ignores a
+          missing table or partition).
         """
 
         def grant(transaction: WriteTransaction, each_by_itself: bool) -> None:
@@ -138,8 +139,8 @@ class Privileges(PartOfStore):
 
         The grantor is ignored; of several grants the oldest is revoked.
 
-        :raises InvalidObjectException: one is not granted. :raises MetaException: one is granted without the grant
-          option.
+        :raises InvalidObjectException: one is not granted.
+        :raises MetaException: one is granted without the grant option.
         """
 
         def revoke(transaction: WriteTransaction) -> None:

@@ -60,7 +60,8 @@ class Roles(PartOfStore):
     def create_role(self, name: str | None, owner: str | None) -> None:
         """Creates a role.
 
-        :raises InvalidObjectException: it exists. :raises MetaException: it is `public`, or has no name.
+        :raises InvalidObjectException: it exists.
+        :raises MetaException: it is `public`, or has no name.
         """
         if name is None:
             raise MetaException("Role name cannot be null.")
@@ -121,8 +122,9 @@ class Roles(PartOfStore):
     ) -> None:
         """Grants the role to a principal.
 
-        :raises NoSuchObjectException: no such role (granted or receiving). :raises InvalidObjectException: the
-          principal has it already. :raises MetaException: it is `public`, or the roles would form a cycle.
+        :raises NoSuchObjectException: no such role (granted or receiving).
+        :raises InvalidObjectException: the principal has it already.
+        :raises MetaException: it is `public`, or the roles would form a cycle.
         """
         if name == PUBLIC:
             raise MetaException("No user can be added to public. Since all users implicitly belong to public role.")
@@ -168,8 +170,8 @@ class Roles(PartOfStore):
 
         It is no error if the principal does not have the role, as in Hive.
 
-        :raises NoSuchObjectException: no such role. :raises MetaException: it is `public`, or the principal does not
-          have the grant option.
+        :raises NoSuchObjectException: no such role.
+        :raises MetaException: it is `public`, or the principal does not have the grant option.
         """
         if name == PUBLIC:
             raise MetaException("public role can't be revoked.")

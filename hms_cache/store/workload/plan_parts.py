@@ -91,8 +91,8 @@ class PlanParts(PartOfStore):
     def create_pool(self, pool: WMPool) -> None:
         """Creates a pool below an existing one, or at the top.
 
-        :raises AlreadyExistsException: the plan has a pool with this path. :raises InvalidOperationException: no such
-          scheduling policy.
+        :raises AlreadyExistsException: the plan has a pool with this path.
+        :raises InvalidOperationException: no such scheduling policy.
         """
 
         def work(transaction: WriteTransaction, plan: PlanRow) -> None:
@@ -168,8 +168,8 @@ class PlanParts(PartOfStore):
     def save_mapping(self, mapping: WMMapping, *, is_update: bool) -> None:
         """Assigns a user, group or application to a pool (none: outside the plan). An update changes only the pool.
 
-        :raises InvalidObjectException: no such type of entity. :raises AlreadyExistsException: the mapping exists, and
-          `is_update` is false.
+        :raises InvalidObjectException: no such type of entity.
+        :raises AlreadyExistsException: the mapping exists, and `is_update` is false.
         """
         entity_type, entity_name = _entity(mapping)
         if entity_type not in ENTITY_TYPES:

@@ -62,8 +62,9 @@ class ResourcePlans(PartOfStore):
         The pool's size is the plan's parallelism or `workload.default_pool_size`; if that is 0 or below, no pool is
         created.
 
-        :raises InvalidObjectException: no name, or a parallelism that is not positive. :raises AlreadyExistsException:
-          the namespace has a plan with this name. :raises NoSuchObjectException: the plan to copy does not exist.
+        :raises InvalidObjectException: no name, or a parallelism that is not positive.
+        :raises AlreadyExistsException: the namespace has a plan with this name.
+        :raises NoSuchObjectException: the plan to copy does not exist.
         """
         name = normalize_identifier(plan.name or "")
         if not name:
@@ -173,13 +174,15 @@ class ResourcePlans(PartOfStore):
     ) -> WMFullResourcePlan | None:
         """Changes fields of a disabled plan, changes a plan's status, or replaces another plan.
 
-        :param name: None: the active plan. :param can_activate_disabled: permits the change from disabled to active.
-          :param can_deactivate: permits to disable the active plan without a replacement. :param is_replace: `name`
-          gets the name and status of the plan that `changes` names, or of the active one; that one is disabled and
-          renamed ``<name>_old_<time>``. :return: the whole plan if it has become active. :raises
-          InvalidOperationException: the change is not allowed in this status, or the plan is invalid. :raises
-          NoSuchObjectException: no such plan, no such default pool. :raises AlreadyExistsException: the new name
-          exists.
+        :param name: None: the active plan.
+        :param can_activate_disabled: permits the change from disabled to active.
+        :param can_deactivate: permits to disable the active plan without a replacement.
+        :param is_replace: `name` gets the name and status of the plan that `changes` names, or of the active one; that
+          one is disabled and renamed ``<name>_old_<time>``.
+        :return: the whole plan if it has become active.
+        :raises InvalidOperationException: the change is not allowed in this status, or the plan is invalid.
+        :raises NoSuchObjectException: no such plan, no such default pool.
+        :raises AlreadyExistsException: the new name exists.
         """
         namespace = namespace_of(namespace)
         name = None if name is None else normalize_identifier(name)
@@ -209,7 +212,8 @@ class ResourcePlans(PartOfStore):
     def drop(self, name: str, namespace: str | None) -> None:
         """Drops a plan with its parts.
 
-        :raises NoSuchObjectException: it does not exist. :raises MetaException: it is active.
+        :raises NoSuchObjectException: it does not exist.
+        :raises MetaException: it is active.
         """
 
         def work(transaction: WriteTransaction) -> None:
