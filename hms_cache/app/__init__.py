@@ -1,4 +1,4 @@
-"""The process: builds every part once, in order, and takes it down in the opposite order.
+"""The process: creates every part once, in order, and shuts the parts down in reverse order.
 
-The only package that knows all the others, and with ``server`` the only one that starts threads.
+The only package that imports all others, and with ``server`` the only one that starts threads.
 """

@@ -1,7 +1,7 @@
-"""Where audit lines go: to standard error with the log, to a file that is rotated, or to syslog.
+"""Output of audit lines: to standard error with the log, to a rotated file, or to syslog.
 
-The lines come from the one thread that writes them (`hms_cache.server.audit`), so what is written here may wait: for a
-disk, or for syslog's socket. A line that cannot be written is lost, counted, and told to the log once a minute at most.
+The lines come from a thread of their own (`hms_cache.server.audit`), so writing may block on a disk or on syslog's
+socket. A line that cannot be written is dropped and counted; this is logged at most once a minute.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _log = logging.getLogger(__name__)
 _AUDIT_LOGGER = logging.getLogger(f"{PROGRAM_LOGGER}.audit")
 
 _OWNER_ONLY = 0o600
-"""Of a new file: lines name users and what they read."""
+"""Mode of a new file: lines name users and what they read."""
 
 _TELL_INTERVAL_S = 60.0
-"""Between two lines of the log that say that audit lines are being lost."""
+"""Minimum time between log lines about lost audit lines."""
 
 
 class _Losses:
-    """Lines that found no way out. Touched by the thread that writes audit lines only; read by any."""
+    """Counts audit lines that could not be written. Changed only by the thread that writes audit lines; read by any."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -50,12 +50,12 @@ _losses = _Losses()
 
 
 def lost_lines() -> int:
-    """Audit lines that could not be written since the start of the process."""
+    """Number of audit lines that could not be written since the process started."""
     return _losses.count
 
 
 class _File(RotatingFileHandler):
-    """Renames the file when it is full: `audit.log` becomes `audit.log.1`, and so on; the oldest is deleted."""
+    """Renames the file when it is full: `audit.log` becomes `audit.log.1`, and so on; the oldest file is deleted."""
 
     def _open(self) -> TextIOWrapper:
         def opener(path: str, flags: int) -> int:
@@ -69,7 +69,7 @@ class _File(RotatingFileHandler):
 
 
 class _Syslog(SysLogHandler):
-    """Facility `authpriv`, severity `info`, as what decides about access is logged."""
+    """Facility `authpriv`, severity `info`, as usual for decisions about access."""
 
     def __init__(self, address: tuple[str, int] | str) -> None:
         super().__init__(address, facility=SysLogHandler.LOG_AUTHPRIV)
@@ -85,10 +85,10 @@ def _current_error() -> BaseException | None:
 
 
 def open_audit_output(settings: ServerSettings, log: LogSettings, worker: int | None = None) -> list[logging.Handler]:
-    """What audit lines are to be written by, for `use_audit_output`; empty: the log's own output.
+    """Opens the handlers for audit lines, for `use_audit_output`; empty: they go to the log's own output.
 
-    `worker`: the number of this process among several; each has a file of its own then, since two cannot rotate one.
-    Raises StartupError, with nothing left open, if the file or the socket cannot be opened.
+    `worker`: the number of this process among several; each then has a file of its own, since two processes cannot
+    rotate one file. Raises StartupError, with nothing left open, if the file or the socket cannot be opened.
     """
     handlers: list[logging.Handler] = []
     if settings.audit_syslog:
@@ -106,10 +106,10 @@ def open_audit_output(settings: ServerSettings, log: LogSettings, worker: int | 
 
 
 def use_audit_output(handlers: list[logging.Handler]) -> None:
-    """Has audit lines written by these from now on, and closes what they were written by before.
+    """Makes audit lines go to these handlers from now on, and closes the previous ones.
 
-    A file is open anew after it, as another program's rotation needs. A line that is being logged meanwhile goes to the
-    one or the other: the list is exchanged in one step.
+    This reopens the file, as rotation by another program requires. A line that is logged meanwhile goes to one or the
+    other: the list is replaced in one step.
     """
     former, _AUDIT_LOGGER.handlers = _AUDIT_LOGGER.handlers, handlers
     _AUDIT_LOGGER.propagate = not handlers
@@ -117,7 +117,7 @@ def use_audit_output(handlers: list[logging.Handler]) -> None:
 
 
 def close_audit_output(handlers: list[logging.Handler]) -> None:
-    """Closes what `open_audit_output` opened."""
+    """Closes the handlers of `open_audit_output`."""
     for one in handlers:
         one.close()
 
@@ -139,7 +139,7 @@ def _opened_syslog(where: str) -> logging.Handler:
     address: tuple[str, int] | str = (host.strip("[]"), int(port)) if colon and not where.startswith("/") else where
     try:
         return _Syslog(address)
-    except (OSError, UnicodeError) as error:  # the latter: what is no host's name
+    except (OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
         raise StartupError(
             f"syslog at {where} cannot be reached: {error}", remedy="start it, or change server.audit_syslog"
         ) from error

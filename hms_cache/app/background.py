@@ -1,4 +1,4 @@
-"""Work that is done again and again beside the calls, each on a thread of its own."""
+"""Recurring background work, each kind on a thread of its own."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from hms_cache.computing import turns
 
 _log = logging.getLogger(__name__)
 
-#: After work that failed outright: long enough not to fill the log, short enough that nobody waits for it.
+#: Pause after work that raised: long enough not to flood the log, and short enough not to matter.
 _AFTER_FAILURE_S = 5.0
 
-#: Of an error's text on a line of the log; the trace has all of it.
+#: Maximum length of an error's text in a log line; the trace contains all of it.
 _LONGEST_FAILURE = 500
 
-#: Work that asks for a longer pause, or an endless one, is asked again after this.
+#: Maximum pause: work that asks for a longer or an infinite one is called again after this.
 _LONGEST_PAUSE_S = 3600.0
 
 
 class BackgroundTask:
-    """Calls ``work`` until :meth:`stop`; what it returns is the pause in seconds before the next call.
+    """Calls ``work`` repeatedly until :meth:`stop`; its result is the pause in seconds before the next call.
 
-    An error is logged, with its trace where it is another one than the last, and never ends the task. :meth:`wake` ends
+    An exception is logged, with its trace if it differs from the last one, and does not end the task. :meth:`wake` ends
     a pause early.
     """
 
     def __init__(
         self, name: str, work: Callable[[], float], *, takes_turns: bool = False, first_pause_s: float = 0.0
     ) -> None:
-        """`takes_turns`: the thread computes by turns with those of reads (`hms_cache.computing`). `first_pause_s`:
-        after the start, before the first call."""
+        """`takes_turns`: the thread takes turns with the computing threads of reads (`hms_cache.computing`).
+        `first_pause_s`: pause between the start and the first call."""
         self._takes_turns = takes_turns
         self._first_pause_s = first_pause_s
         self._work = work
@@ -42,15 +42,16 @@ class BackgroundTask:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start the thread; the first call is made at once, or after the first pause."""
+        """Starts the thread. The first call is made immediately, or after the first pause."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Make the next call now; during a call, directly after it."""
+        """Makes the next call immediately, or after the running one."""
         self._woken.set()
 
     def stop(self, timeout_s: float) -> bool:
-        """Let a running call end and wait for the thread at most so long; whether it ended."""
+        """Stops the task: waits at most `timeout_s` for a running call and the thread to end. Returns whether it
+        ended."""
         self._stopping.set()
         self._woken.set()
         if self._thread.ident is not None:

@@ -1,4 +1,4 @@
-"""The cache of the process: built over the object store, fed by a poller, kept warm by background tasks."""
+"""The process's cache: built over the object store, updated by a poller, loaded by background tasks."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from hms_cache.store.snapshots import StoreReads
 
 _log = logging.getLogger(__name__)
 
-#: How often the refill and the background loads look for work when they found none.
+#: Pause after which the refill and the background loads look for work again if there was none.
 _REFILL_PAUSE_S = 0.2
 
-#: Files in memory that a worker holds at most: 65 million partitions in segments of 16,384.
+#: Maximum number of files in memory per worker: 65 million partitions in segments of 16,384.
 _MAX_MEMORY_FILES = 4_096
 
-#: How long a task may take to end when the server stops: one statement, in the worst case, is given up.
+#: How long a task may take to end when the server stops; in the worst case one statement is abandoned.
 _STOP_TIMEOUT_S = 5.0
 
 
 @dataclass(slots=True)
 class Caching:
-    """The cache with what feeds it."""
+    """The cache, its poller and its background tasks."""
 
     cache: Cache
     poller: Poller
@@ -60,10 +60,10 @@ class Caching:
     warming: Warming
     dumping: Dumping | None
     rules: tuple[tuple[str, ...], tuple[str, ...]]
-    """`cache.include` and `cache.exclude` as they are in force."""
+    """`cache.include` and `cache.exclude` in force."""
 
     def start(self, stack: ExitStack) -> None:
-        """Begin to follow the log; what has to be stopped again goes onto the stack."""
+        """Starts to follow the log. Actions for the shutdown are pushed onto the stack."""
         self.poller.start(self.dumping.begin() if self.dumping is not None else None)
         stack.callback(self._stop_following)
         if self.dumping is not None:
@@ -75,15 +75,15 @@ class Caching:
         self.warming.start(stack)
 
     def _stop_following(self) -> None:
-        """The poller may be stopped already: then the server's stop must not fail for it."""
+        """The poller may have been stopped already, which must not make the shutdown fail."""
         with suppress(IllegalPollerCommand):
             self.poller.stop()
 
     def reload(self, settings: Settings) -> None:
-        """Take the new `cache.max_staleness_ms`, `include` and `exclude`.
+        """Applies the new `cache.max_staleness_ms`, `include` and `exclude`.
 
-        When other tables than before may be cached, everything is dropped: what is held was let in by the old rules.
-        The poller goes on as it did; one that is paused stays so.
+        If the set of tables that may be cached changes, everything is dropped, since it was loaded under the old rules.
+        The poller continues, or stays paused.
         """
         cache = settings.cache
         self.cache.freshness.max_staleness_s = cache.max_staleness_ms / 1000
@@ -98,10 +98,10 @@ class Caching:
 
 
 def reason_against_caching(settings: Settings) -> str | None:
-    """Why this server answers everything from the database for as long as it runs; None when it may cache.
+    """Why this server never answers from memory; None if it may cache.
 
-    A database that is a replica is no such reason: it may be promoted. Until then the poller takes no position, and so
-    nothing is answered from memory (`StepOutcome.NOT_PRIMARY`).
+    That the database is a replica is not a reason, since it may be promoted. Until then the poller accepts no position,
+    so nothing is answered from memory (`StepOutcome.NOT_PRIMARY`).
     """
     return None if settings.cache.enabled else "cache.enabled is false"
 
@@ -119,10 +119,8 @@ def build_caching(
     *,
     writes_files: bool = True,
 ) -> Caching:
-    """A cache over `store` and its poller, not started yet. Own commits on `database` are made known to it (P4).
-    `memory_directory`: where the worker processes of a server find memory that they share. `writes_files`: of them one
-    does.
-    """
+    """Creates a cache over `store` and its poller, not started. Own commits on `database` are reported to it (P4).
+    `memory_directory`: where the workers of a server find shared memory. `writes_files`: true in one of the workers."""
     pollers: list[Poller] = []
 
     def follow(sink: SharedCache) -> Poller:
@@ -190,7 +188,7 @@ def _sharing(cache: Cache, files: MemoryFiles) -> BackgroundTask:
 
 
 def cache_options(settings: Settings) -> CacheOptions:
-    """The settings in the cache's words."""
+    """Converts the settings to the cache's options."""
     cache = settings.cache
     return CacheOptions(
         max_staleness_s=cache.max_staleness_ms / 1000,

@@ -1,8 +1,8 @@
-"""``hms-cache check``: whether this server could run here and its cache be trusted, all findings at once.
+"""``hms-cache check``: checks whether this server could run here and its cache be trusted, and reports all findings.
 
-Each check looks at one thing and adds what it finds, with its remedy. An error stops the server or makes the cache
-wrong; a warning costs speed or will hurt later. Nothing is changed but a file that is written and removed again in the
-warehouse, with the directories that it needed.
+Each check examines one subject and adds findings, each with its remedy. An error prevents the server from starting or
+makes the cache wrong; a warning means lower speed or later problems. Nothing is changed, except that a file, with its
+missing directories, is written to the warehouse and removed again.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ from hms_cache.store.warehouse.mounts import file_system_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
 
-#: Clocks further apart than this confuse people who compare logs; the servers of a set time by the database's.
+#: A larger difference of clocks confuses people who compare logs; the servers of a set use the database's time.
 _CLOCK_SKEW_S = 5.0
 
-#: Only tables made this much later than the oldest event are looked for in the log: writers time by their own clocks.
+#: Only tables created at least this long after the oldest event are looked up in the log, since writers use their own
+#: clocks.
 _TIME_SLACK_S = 60
 
-#: So many of the newest tables are looked for in the log; their names go into one statement.
+#: Number of the newest tables that are looked up in the log; their names are in one statement.
 _NEWEST_TABLES = 200
 
 _SEQUENCE_PACKAGE = "org.apache.hadoop.hive.metastore.model."
@@ -56,7 +57,7 @@ _SEQUENCE_PACKAGE = "org.apache.hadoop.hive.metastore.model."
 
 @frozen
 class Finding:
-    """One thing that is not as it should be."""
+    """One problem and its remedy."""
 
     severity: Literal["error", "warning"]
     problem: str
@@ -64,7 +65,7 @@ class Finding:
 
 
 class Findings:
-    """What the checks add to."""
+    """The report to which checks add."""
 
     def __init__(self) -> None:
         self.found: list[Finding] = []
@@ -78,7 +79,7 @@ class Findings:
 
     @contextmanager
     def check(self, name: str) -> Iterator[None]:
-        """A check; its name is noted as passed when it adds nothing."""
+        """Context of a check, which counts as passed if it adds nothing."""
         before = len(self.found)
         yield
         if len(self.found) == before:
@@ -86,7 +87,8 @@ class Findings:
 
 
 def run_checks(settings: Settings, peers: tuple[str, ...] = ()) -> Findings:
-    """All checks, in order; those of the database only if it answers. ``peers``: ``thrift://host:port`` of others."""
+    """Runs all checks, in order; those of the database only if it answers. ``peers``: ``thrift://host:port`` of other
+    metastores."""
     findings = Findings()
     try:
         database = open_database(settings)
@@ -114,7 +116,7 @@ def run_checks(settings: Settings, peers: tuple[str, ...] = ()) -> Findings:
 
 
 def check_honoured(findings: Findings, configuration: Configuration) -> None:
-    """What the site files ask for and this server does not do."""
+    """Reports settings in the site files that this server does not support."""
     with findings.check("what the site files ask for is done"):
         for one in configuration.accepted_insecure:
             findings.warning(f"accepted although insecure: {one.name} = {one.value} ({one.origin})", one.note)
@@ -247,10 +249,10 @@ def _check_log(findings: Findings, settings: Settings, database: Database) -> No
 
 
 def _check_newest_tables(findings: Findings, _settings: Settings, database: Database) -> None:
-    """Looks for tables that were committed before, or without, any event that names them.
+    """Looks for tables that were committed without an event, or before it.
 
-    A transactional listener writes the event with the table, so one snapshot shows both. Tables older than the log and
-    those of catalogs that Hive's own writers may not name are left out.
+    A transactional listener writes the event in the transaction of the table, so one snapshot shows both. Tables older
+    than the log, and those of catalogs that Hive's own writers may not name, are left out.
     """
     log = NOTIFICATION_LOG.c
     with database.loading() as connection:
@@ -319,7 +321,7 @@ def _check_warehouse(findings: Findings, settings: Settings) -> None:
 
 @contextmanager
 def _as_it_was(warehouse: Warehouse, root: AllowedLocation) -> Iterator[None]:
-    """Removes the directories that were made meanwhile, unless somebody uses them by now. Raises MetaException."""
+    """Removes directories that were created meanwhile, unless they are in use. Raises MetaException."""
     paths = [one.path for one in (root.location, *root.location.ancestors)]
 
     def missing() -> list[str]:
@@ -343,7 +345,8 @@ def _as_it_was(warehouse: Warehouse, root: AllowedLocation) -> Iterator[None]:
 
 
 def _check_addresses(findings: Findings, settings: Settings) -> None:
-    """A site file names the addresses of metastores, and none to listen on: by default it is this machine's own."""
+    """A site file has the addresses of metastores for clients, but none to listen on: the default is the loopback
+    address."""
     told = [urlsplit(uri.strip()).hostname or "" for uri in settings.server.advertised_uris.split(",") if uri.strip()]
     elsewhere = [host for host in told if not _is_loopback(host)]
     if elsewhere and all(_is_loopback(port.host) for port in settings.server.ports()):

@@ -1,4 +1,4 @@
-"""What the processes that this program forks have in common. Fork only while no other thread runs."""
+"""Common functions of processes that this program forks. Fork only while no other thread runs."""
 
 from __future__ import annotations
 
@@ -15,29 +15,30 @@ from typing import NoReturn
 _PR_SET_PDEATHSIG = 1
 
 _WRITE_OUT_S = 5.0
-"""How long the last lines may take: a disk or a pipe may not take them at all."""
+"""Time limit for writing the last log lines: a disk or a pipe may be blocked."""
 
 
 def end_with_parent(parent: int) -> None:
-    """Has the kernel send SIGTERM when the parent is gone, however it went: nobody would watch over this process.
+    """Makes the kernel send SIGTERM when the parent ends, for whatever reason: an orphan would not be supervised.
 
-    `parent`: its process id, asked for before the fork. One that is gone already sends nothing any more.
+    `parent`: its process id, determined before the fork. A parent that has ended before this call causes no signal,
+    which is checked.
     """
-    with suppress(OSError, AttributeError):  # not Linux: the parent's own signals have to do
+    with suppress(OSError, AttributeError):  # not Linux: only the parent's own signals end this process
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
 def show_crashes() -> None:
-    """Has the stacks of all threads written to standard error when a signal of the hardware ends this process, or one
-    that it forks: nothing else would tell where that was."""
+    """Writes the stacks of all threads to standard error if a hardware signal (such as SIGSEGV) ends this process or
+    one that it forks: otherwise the location would be unknown."""
     with suppress(RuntimeError, ValueError, OSError, AttributeError):  # standard error is closed, or no file
         faulthandler.enable()
 
 
 def ending(code: int) -> str:
-    """How a process ended, in words, from its exit code: below 0 it is the number of a signal."""
+    """Describes how a process ended, by its exit code; a negative one is the number of a signal."""
     if code >= 0:
         return f"ended with exit status {code}"
     try:
@@ -48,10 +49,10 @@ def ending(code: int) -> str:
 
 
 def leave(status: int) -> NoReturn:
-    """Ends this process at once; what was logged is written, unless whoever takes it does not.
+    """Ends this process immediately, after the log has been written as far as its reader accepts it.
 
-    Without Python's own end, which waits for threads that still wait for a database or a directory, and takes the
-    interpreter down under those that it does not wait for.
+    Skips Python's own shutdown, which would wait for threads that are blocked in a database or a directory, and would
+    destroy the interpreter under threads for which it does not wait.
     """
     with suppress(RuntimeError):  # the system has no more threads
         writing = threading.Thread(target=_write_out, daemon=True)
@@ -64,5 +65,5 @@ def _write_out() -> None:
     with suppress(Exception):
         logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed, or there is none
+        with suppress(OSError, ValueError, AttributeError):  # standard error is closed or missing
             stream.flush()

@@ -1,4 +1,4 @@
-"""The database at the start: opened from the settings, its schema there and usable, Hive's first rows in it."""
+"""The database at startup: opened from the settings, with a usable schema and Hive's first rows."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ from hms_cache.store.installation.unversioned import require_room
 
 _log = logging.getLogger(__name__)
 
-#: The oldest schema that is used as it is; what it lacks, features of the store do without.
+#: The oldest schema that is used without an upgrade; what it lacks, the store does without.
 OLDEST_SCHEMA = (3, 1)
 
 
 @contextmanager
 def refusals_explained() -> Iterator[None]:
-    """What the database says no to (access denied, no such database, …) as a sentence, not as a defect."""
+    """Converts refusals of the database (access denied, no such database, …) to a short message instead of a stack
+    trace."""
     try:
         yield
     except SQLAlchemyError as error:
@@ -51,9 +52,9 @@ def refusals_explained() -> Iterator[None]:
 
 @contextmanager
 def replicas_allowed(database: Database) -> Iterator[None]:
-    """A first write that a replica refuses is left out: its primary has the rows, and clients can read.
+    """Skips a first write that a replica refuses: its primary has the rows, and clients can read.
 
-    Raises what was raised where the database is no replica.
+    Raises the original exception if the database is not a replica.
     """
     try:
         yield
@@ -66,7 +67,7 @@ def replicas_allowed(database: Database) -> Iterator[None]:
 
 
 def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) -> Database:
-    """The database of the settings. Nothing is connected yet."""
+    """The database of the settings, not connected yet."""
     given = settings.database
     try:
         database = Database(
@@ -82,9 +83,9 @@ def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) ->
 
 
 def require_schema(database: Database, settings: Settings) -> None:
-    """See that the database can be served: an embedded one gets its schema, any other must have it.
+    """Checks that the database can be served. An embedded one gets its schema; any other must have it.
 
-    Raises ``SchemaError`` that says what to do, ``DatabaseUnavailable`` when it does not answer.
+    Raises ``SchemaError`` with a remedy, ``DatabaseUnavailable`` if it does not answer.
     """
     if schema_version(database) is None and settings.database.is_sqlite:
         init_schema(database)
@@ -92,9 +93,9 @@ def require_schema(database: Database, settings: Settings) -> None:
 
 
 def require_served_schema(database: Database, settings: Settings) -> SchemaFeatures:
-    """As :func:`require_schema`, and changes nothing; what the schema has and lacks."""
+    """As :func:`require_schema`, but changes nothing. Returns which parts of the schema exist."""
     create = f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'"
-    if (file := database.missing_file) is not None:  # SQLite would make it, and leave it empty
+    if (file := database.missing_file) is not None:  # SQLite would create it, without a schema
         raise SchemaError(f"the database has no metastore schema: there is no file {file}", remedy=create)
     features = database.features
     version = features.version
@@ -119,10 +120,10 @@ def require_served_schema(database: Database, settings: Settings) -> SchemaFeatu
 
 
 def ensure_first_rows(database: Database, settings: Settings) -> None:
-    """The roles and the database ``default`` that every metastore has, as Hive's server makes them when it starts.
+    """Creates the roles and the database ``default`` that every metastore has, as Hive's server does when it starts.
 
-    Sequences that have fallen behind their table (a restored dump, rows put in by hand) are raised first: they would
-    stop every write of their kind.
+    Sequences below the ids in their table (after a restored dump, or with rows inserted manually) are raised first:
+    they would make every write of their kind fail.
     """
     features = database.features  # read before the write takes its connection
 
@@ -143,7 +144,7 @@ def ensure_first_rows(database: Database, settings: Settings) -> None:
 
 
 def create_schema(settings: Settings) -> str:
-    """What ``hms-cache schema init`` does; the sentence it prints."""
+    """Implements ``hms-cache schema init``; returns the message to print."""
     database = open_database(settings)
     with closing(database), refusals_explained():
         before = schema_version(database)
@@ -155,9 +156,9 @@ def create_schema(settings: Settings) -> str:
 
 
 def index_schema(settings: Settings, *, of_transactions: bool = False) -> list[str]:
-    """What ``hms-cache schema index`` does: makes the indexes of foreign keys that are missing; which they were.
+    """Implements ``hms-cache schema index``: creates the missing indexes of foreign keys, and returns them.
 
-    `of_transactions`: those of locks and changed rows, too.
+    `of_transactions`: also those of locks and changed rows.
     """
     finders = (missing_indexes, missing_transaction_indexes) if of_transactions else (missing_indexes,)
     database = open_database(settings)
@@ -167,9 +168,9 @@ def index_schema(settings: Settings, *, of_transactions: bool = False) -> list[s
 
 
 def report_schema(settings: Settings) -> tuple[str, list[str]]:
-    """What ``hms-cache schema check`` tells: the schema's version, and what differs from Hive 4.0's, a line each.
+    """Implements ``hms-cache schema check``: the schema's version, and its differences from Hive 4.0's, one per line.
 
-    Raises ``SchemaError`` when there is no schema, or one that cannot be served.
+    Raises ``SchemaError`` if there is no schema, or one that cannot be served.
     """
     database = open_database(settings)
     database.leave_as_found()

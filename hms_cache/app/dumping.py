@@ -1,4 +1,4 @@
-"""`cache.dump_file` of one server: read at its start, written while it runs and when it stops."""
+"""`cache.dump_file` of a server: read when it starts, written while it runs and when it stops."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from hms_cache.program_version import program_version
 
 _log = logging.getLogger(__name__)
 
-#: The last write, when the server stops, is given up after this: the dump before it stays. A GiB takes two seconds.
+#: Time limit for the last write when the server stops; after it, the previous dump stays. A GiB takes two seconds.
 _LAST_WRITE_S = 10.0
 
 _STOP_TIMEOUT_S = 5.0
 
-#: Once everything is read.
+#: Pause after everything has been read.
 _DONE_PAUSE_S = 3600.0
 
 
 class _GivenUp(Exception):
-    """The server stops, or it takes too long."""
+    """The server stops, or the write takes too long."""
 
 
 class Dumping:
-    """The dump of one cache. `begin` before the poller starts, `start` after it.
+    """The dump of one cache. Call `begin` before the poller starts, and `start` after it.
 
-    With several worker processes each reads the dump; one of them writes it.
+    With several worker processes each reads the dump, and one of them writes it.
     """
 
     def __init__(
@@ -57,18 +57,19 @@ class Dumping:
         self._stopping = threading.Event()
         self._identity = Identity(build_of_this_program(), _rules(settings))
         self._lock = threading.Lock()
-        """Guards the file's name and `_removals`: what was captured before something was dropped must not take the
-        name after."""
+        """Guards the file's name and `_removals`: data captured before something was dropped must not be renamed to the
+        file's name after that."""
         self._removals = 0
         self._is_ours = True
-        """Whether the file is a dump, or there is none."""
+        """Whether the file is a dump, or does not exist."""
         cache.forgetting_listener = self._remove
         self._restore = Restore(cache, self._path, self._identity)
         self._written: tuple[int, int, int] | None = None
-        """Generation, position and weight of what was written last."""
+        """Generation, position and weight at the last write."""
 
     def begin(self) -> LogPosition | None:
-        """Reads what the start waits for; the position that the poller starts from, None without a dump to use."""
+        """Reads the part that the start waits for. Returns the position from which the poller starts; None without a
+        usable dump."""
         place = self._restore.begin()
         if self._restore.outcome == "foreign":
             self._is_ours = False
@@ -78,12 +79,12 @@ class Dumping:
         return place
 
     def reload(self, settings: Settings) -> None:
-        """What is written from now on was let in by these settings."""
+        """Records that entries from now on follow these settings."""
         self._identity = replace(self._identity, settings=_rules(settings))
 
     def _remove(self) -> None:
-        """Something was dropped, and no event tells why: its old state must not come back with a restart. What is held
-        of other things is written again at the next interval."""
+        """Removes the dump after something was dropped without an event: its old state must not return after a restart.
+        Other entries are written again at the next interval."""
         with self._lock:
             self._removals += 1
             self._written = None
@@ -96,11 +97,11 @@ class Dumping:
 
     @property
     def is_reading(self) -> bool:
-        """Whether more of the dump is to come."""
+        """Whether a part of the dump has not been read yet."""
         return not self._restore.is_done
 
     def start(self, stack: ExitStack) -> None:
-        """Read what is left, and write at intervals; what has to be stopped again goes onto the stack."""
+        """Reads the rest of the dump, and writes at intervals. Actions for the shutdown are pushed onto the stack."""
         stack.callback(self._restore.close)
         reading = BackgroundTask("hms-dump-read", self._read)
         reading.start()
@@ -113,7 +114,7 @@ class Dumping:
         stack.callback(self._stopping.set)
 
     def _read(self) -> float:
-        """One table; then a rest as long as the prewarm's, so that calls have their share of the processor."""
+        """Reads one table. Then rests as the prewarm does, so that calls get their share of the processor."""
         started_s, before_s = time.monotonic(), processor_time_of_calls_s()
         if not self._restore.step():
             return _DONE_PAUSE_S
@@ -140,7 +141,7 @@ class Dumping:
         self._write(rest, threading.Event())
 
     def _write(self, rest: Callable[[int], None], wait: threading.Event) -> None:
-        """Writes the dump unless nothing has changed. A failure is counted; the dump before stays as it is."""
+        """Writes the dump unless nothing has changed. A failure is counted, and the previous dump stays."""
         if not self._is_ours or self.is_reading or self._poller.status is not PollerStatus.ACTIVE:
             return
         now = self._cache.generation, self._cache.position, self._cache.weight
@@ -177,14 +178,14 @@ class Dumping:
 
 
 def _rules(settings: Settings) -> str:
-    """What decides which answers there are, and how they look."""
+    """A digest of the settings that determine which answers are cached and their contents."""
     cache = settings.cache
     text = repr((cache.include, cache.exclude, cache.peers, settings.catalog.model_dump_json()))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def build_of_this_program() -> str:
-    """Its version and a digest of its text: what another build wrote may look different from what this one reads."""
+    """Version and digest of the program's source: another build may write a different format."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for path in sorted(root.rglob("*.py")):

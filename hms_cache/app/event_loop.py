@@ -15,23 +15,23 @@ LOOP_THREAD = "hms-loop"
 """The thread's name."""
 
 CANCELLATION_S = 1.0
-"""How long a task that is left at the end may take to end; none of ours waits for anything then."""
+"""How long a task that is left at the end may take to be cancelled; tasks of this program wait for nothing then."""
 
 
 class EventLoopThread:
-    """An event loop (uvloop's where it is installed) that runs until :meth:`stop`."""
+    """An event loop (uvloop's if installed) that runs until :meth:`stop`."""
 
     def __init__(self, name: str = LOOP_THREAD) -> None:
         self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
+        """Starts the thread."""
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, Result], timeout_s: float | None = None) -> Result:
-        """Run the coroutine on the loop and wait for its result. Raises what it raises, or ``TimeoutError``; it is
-        cancelled then."""
+        """Runs the coroutine on the loop and waits for its result. Raises what it raises, or ``TimeoutError`` after
+        cancelling it."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result(timeout_s)
@@ -40,7 +40,7 @@ class EventLoopThread:
             raise
 
     def call_each(self, interval_s: float, action: Callable[[], None]) -> None:
-        """Have the loop do this at once and again after each interval, as long as it runs. It must not raise."""
+        """Makes the loop call `action` now and after each interval. It must not raise."""
 
         def again() -> None:
             action()
@@ -49,7 +49,7 @@ class EventLoopThread:
         self._loop.call_soon_threadsafe(again)
 
     def stop(self) -> None:
-        """Stop the loop, wait for its thread, close it. Not to be called from the loop."""
+        """Stops the loop, waits for its thread, and closes it. Must not be called from the loop."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -1,4 +1,4 @@
-"""What has to be done now and then, whoever calls: time-outs, rows nobody needs, old events, compactions to ask for.
+"""Periodic tasks: timeouts, deletion of old rows and events, automatic compactions.
 
 Every server of a set runs these; mutexes and row locks in the database let one of them work at a time.
 """
@@ -24,14 +24,15 @@ _log = logging.getLogger(__name__)
 _STOP_TIMEOUT_S = 5.0
 
 _REPORTS_INTERVAL_S = 3600.0
-"""Between two runs that delete what clients reported long ago: as in Hive."""
+"""Interval of deleting old reports of clients, as in Hive."""
 
 _FIRST_PAUSE_S = 5.0
-"""After the start, before the first run of each task, or its interval if that is shorter: the first seconds of a server
-belong to its clients, who come all at once, and to what it reads into memory."""
+"""Pause between the start and the first run of each task, unless its interval is shorter: in its first seconds the
+server is busy with clients that reconnect, and with loading its memory."""
 
 _PAUSES = 3.0
-"""Intervals without housekeeping on any server that count as an outage: one run may be late on a busy machine."""
+"""Number of intervals without housekeeping on any server that counts as an outage: one run may be late on a busy
+machine."""
 
 
 class Housekeeping:
@@ -43,8 +44,8 @@ class Housekeeping:
         self._tokens = tokens
         self._name = f"{socket.gethostname()}-initiator"
         self._tasks = [
-            # A thread of its own: rows that have piled up may take hours, and whoever waits for the lock of a client
-            # that is gone would wait for as long. A run that comes late gives nothing up, either (`time_outs`).
+            # A separate thread: deleting accumulated rows may take hours, during which calls would wait for locks of
+            # clients that are gone. A late run does not time out anything either (`time_outs`).
             _task("hms-time-outs", self._time_out, settings.transactions.housekeeping_interval_s),
             _task("hms-transactions", self._keep_transactions, settings.transactions.housekeeping_interval_s),
         ]
@@ -59,7 +60,7 @@ class Housekeeping:
             self._tasks.append(_task("hms-tokens", self._clean_tokens, interval_s))
 
     def start(self, stack: ExitStack) -> None:
-        """Start the tasks; what has to be stopped again goes onto the stack."""
+        """Starts the tasks. Actions for the shutdown are pushed onto the stack."""
         for task in self._tasks:
             task.start()
             stack.callback(task.stop, _STOP_TIMEOUT_S)
@@ -85,7 +86,7 @@ class Housekeeping:
                 _log.warning("no housekeeping while the database is unavailable: %s", error)
                 break
             except Exception:
-                # One row that nobody can read must not keep everything else from being cleaned.
+                # One row that cannot be read must not prevent the other steps.
                 _log.exception("a step of the housekeeping failed; the others go on")
         return self._settings.transactions.housekeeping_interval_s
 

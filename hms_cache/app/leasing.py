@@ -1,4 +1,4 @@
-"""Exact reads by lease, put together: a member of the set beside the cache, and its guard on all writes."""
+"""Sets up exact reads by lease: a member of the set beside the cache, and its guard on all writes."""
 
 from __future__ import annotations
 
@@ -18,46 +18,48 @@ from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
-#: A renewal that takes longer than a lease is worth nothing, and a revocation that waits is tried again.
+#: Maximum duration of a statement: a renewal that takes longer than a lease is useless, and a waiting revocation is
+#: repeated.
 _STATEMENT_S = 5.0
 
-#: How long one look, renewal or change of a member's row may take: the thread that does it has also to tell others of
-#: the writes under way, and they give up a write of which they hear nothing for one and a half leases. The row of a
-#: writer that is stopped while it holds the lock stays locked as long.
+#: Maximum duration of a read, renewal or change of a member's row. The same thread also tells others about writes in
+#: progress, and they give up a write of which they hear nothing for one and a half leases. A writer that is stopped
+#: while it holds the lock keeps its row locked for that time.
 _LEAST_WAIT_S = 1.0
 
 
 @frozen
 class CacheMemory:
-    """The cache, as a member sees it."""
+    """The cache, as seen by a member."""
 
     caching: Caching
 
     def position(self) -> int:
-        """Up to which event memory is true."""
+        """The event position of memory."""
         return self.caching.cache.shared.position
 
     def is_reading(self) -> bool:
-        """Whether events that were read before now may still be applied."""
+        """Whether events that were read before this call may still be applied."""
         return self.caching.poller.is_stepping
 
     def prove(self, history: History) -> bool:
-        """Whether a history is that of the position (P7)."""
+        """Whether this is the history of the position (P7)."""
         return self.caching.cache.freshness.prove(history)
 
     def catch_up(self, position: int, timeout_s: float) -> bool:
-        """Applies events up to this one."""
+        """Applies events up to this position."""
         return self.caching.poller.ensure_applied(position, timeout_s)
 
     def verify(self) -> bool:
-        """Whether what memory is made of is still in the log (P7)."""
+        """Whether the last applied event is still in the log unchanged (P7)."""
         return self.caching.poller.look().outcome in (StepOutcome.CAUGHT_UP, StepOutcome.MORE)
 
 
 def start_lease(
     settings: Settings, caching: Caching, database: Database, metrics: LeaseMetrics, stack: ExitStack
 ) -> Membership:
-    """Joins the set; reads are answered by lease and writes are announced from now on. Before the server listens.
+    """Joins the set: from now on reads are answered by lease and writes are announced. To be called before the server
+    listens.
 
     Raises `StartupError`, `DatabaseUnavailableError`.
     """
@@ -101,7 +103,7 @@ def _tell_of_lost_commits(database: Database) -> None:
 
 
 def show_unannounced(database: Database, metrics: LeaseMetrics) -> None:
-    """What its writes cost a server under `cache.exactness = check` beside members."""
+    """Exports what writes wait for on a server with `cache.exactness = check` beside members."""
     guard = database.write_guard
     if isinstance(guard, UnannouncedWrites):
         metrics.waits.set_function(lambda: guard.waits)

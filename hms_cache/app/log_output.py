@@ -1,4 +1,4 @@
-"""What the process writes to standard error: lines for people, or a JSON object per line. Secrets are masked."""
+"""Log output on standard error: text lines, or one JSON object per line. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from hms_cache.config import LogSettings
 from hms_cache.config.secrets import redacted
 from hms_cache.server.line_texts import single_line
 
-#: The root of this program's loggers; libraries log beside it, from warnings up.
+#: Parent of this program's loggers; libraries log beside it, from level warning.
 PROGRAM_LOGGER = "hms_cache"
 
 
 MAX_TRACE_CHARACTERS = 32 * 1024
-"""Of a trace that is logged: the text of its error may repeat what a client has sent, megabytes of it."""
+"""Maximum length of a logged trace: the text of its error may repeat megabytes of a client's request."""
 
 
 class _TraceFormatter(logging.Formatter):
-    """Leaves out the middle of a trace that is too long: where it begins and what went wrong stays."""
+    """Removes the middle of a trace that is too long, and keeps its beginning and its error."""
 
     def formatException(self, ei: Any) -> str:
-        trace = redacted(super().formatException(ei))  # before it is cut: half a secret would not be known
+        trace = redacted(super().formatException(ei))  # before truncation: a partial secret would not be recognized
         if len(trace) <= MAX_TRACE_CHARACTERS:
             return trace
         half = MAX_TRACE_CHARACTERS // 2
@@ -38,9 +38,9 @@ class _TraceFormatter(logging.Formatter):
 
 
 class TextFormatter(_TraceFormatter):
-    """``2026-01-02 03:04:05,678 INFO hms_cache.app: message``, UTC like the database's clock.
+    """``2026-01-02 03:04:05,678 INFO hms_cache.app: message``, in UTC like the database's clock.
 
-    While a call is answered, ``[CONNECTION.CALL]`` stands before the message.
+    During a call, ``[CONNECTION.CALL]`` precedes the message.
     """
 
     converter = staticmethod(time.gmtime)
@@ -49,23 +49,23 @@ class TextFormatter(_TraceFormatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(call)s%(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        # Formatted by the thread that logs: a handler does not pass records on.
+        # Formatted by the thread that logs: the handler does not queue records.
         identifier = call_context.identifier
         record.call = f"[{identifier}] " if identifier else ""
         return redacted(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """The line without its trace: names that clients chose are in many of them, and shall not begin another."""
+        """The line without its trace. Line breaks are escaped: many messages contain names chosen by clients."""
         record.message = single_line(record.message)
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:
-        """The trace, indented: no line of it, nor of the text of its error, passes for a line of the log."""
+        """The trace, indented, so that none of its lines, nor of the error's text, can be taken for a log line."""
         return "\n".join(f"    {single_line(line)}" for line in super().formatException(ei).splitlines())
 
 
 class JsonFormatter(_TraceFormatter):
-    """``{"time": …, "level": …, "logger": …, "message": …}``, with ``"call"`` and ``"trace"`` where there is one."""
+    """``{"time": …, "level": …, "logger": …, "message": …}``, with ``"call"`` and ``"trace"`` if there are any."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, str | float] = {
@@ -81,14 +81,13 @@ class JsonFormatter(_TraceFormatter):
         return redacted(json.dumps(line, ensure_ascii=False))
 
 
-#: Lines that event loops have logged and that are not written yet: seconds of them at the rate at which they come.
+#: Maximum number of unwritten lines logged by event loops: several seconds at the maximum rate.
 _WAITING_LINES = 10_000
 
 
 class _LogHandler(logging.StreamHandler[TextIO]):
-    """Standard error. What an event loop logs is written by a thread: whoever reads the log may be slow, and everything
-    that the loop serves would wait for it. Lines above the limit are lost and counted in the next one that is not.
-    """
+    """Standard error. Lines of an event loop are written by a separate thread: a slow reader of the log would block
+    everything that the loop serves. Lines above the limit are dropped, and counted in the next line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,12 +99,12 @@ class _LogHandler(logging.StreamHandler[TextIO]):
         if asyncio._get_running_loop() is None:
             super().emit(record)
             return
-        # Logging calls this under the handler's lock: one thread at a time.
+        # Logging calls this with the handler's lock held: one thread at a time.
         if self._writer is None:
             writer = threading.Thread(target=self._write, name="hms-log", daemon=True)
             try:
                 writer.start()
-            except RuntimeError:  # the system has no more threads now
+            except RuntimeError:  # the system has no more threads at the moment
                 super().emit(record)
                 return
             self._writer = writer
@@ -120,7 +119,7 @@ class _LogHandler(logging.StreamHandler[TextIO]):
             self._lost += 1
 
     def close(self) -> None:
-        """Writes what waits; two seconds at most."""
+        """Writes waiting lines, for at most two seconds."""
         writer, self._writer = self._writer, None
         if writer is not None and writer is not threading.current_thread():
             with suppress(queue.Full):
@@ -136,17 +135,17 @@ class _LogHandler(logging.StreamHandler[TextIO]):
 
 
 def formatter_of(settings: LogSettings) -> logging.Formatter:
-    """Makes the lines of the chosen form."""
+    """The formatter for the configured format."""
     return JsonFormatter() if settings.format == "json" else TextFormatter()
 
 
 def set_up_logging(settings: LogSettings) -> None:
-    """Send all log records to standard error in the chosen form. May be called again, after a reload."""
+    """Sends all log records to standard error in the configured format. May be called again after a reload."""
     handler = _LogHandler()
     handler.setFormatter(formatter_of(settings))
     root = logging.getLogger()
     _set_level(root, logging.WARNING)
-    # In one step: a line that is logged meanwhile, by the audit log perhaps, is written by the one or the other.
+    # Replaced in one step: a line that is logged meanwhile, for example an audit line, is written by one or the other.
     former, root.handlers = root.handlers, [handler]
     for one in former:
         one.close()
@@ -154,12 +153,12 @@ def set_up_logging(settings: LogSettings) -> None:
 
 
 def set_log_level(settings: LogSettings) -> None:
-    """Let through what ``log.level`` says; audit lines always, since ``server.audit`` decides about them."""
+    """Applies ``log.level``; audit lines are always logged, since ``server.audit`` controls them."""
     _set_level(logging.getLogger(PROGRAM_LOGGER), logging.getLevelNamesMapping()[settings.level.upper()])
     _set_level(logging.getLogger(f"{PROGRAM_LOGGER}.audit"), logging.INFO)
 
 
 def _set_level(logger: logging.Logger, level: int) -> None:
-    """Only where it is another one: all loggers forget what they know then, which are pages that workers share."""
+    """Only if it differs: a change clears the caches of all loggers, which are in memory pages that workers share."""
     if logger.level != level:
         logger.setLevel(level)

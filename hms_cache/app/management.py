@@ -1,4 +1,4 @@
-"""The management port as part of the process: its socket, its event loop, its thread."""
+"""The management port in the process: its socket, event loop and thread."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
-#: How long answers on their way may take when the server stops.
+#: How long replies in progress may take when the server stops.
 _STOP_TIMEOUT_S = 5
 
-#: Between two looks at the clock for the date of answers, which has seconds.
+#: Interval of updating the date of replies, which has a resolution of seconds.
 _DATE_INTERVAL_S = 1.0
 
 _PLAIN_REFUSAL = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
     b"this port speaks HTTPS: ask for https://\n"
 )
-"""What a client is told that speaks plain HTTP to a port with TLS."""
+"""Reply to a client that speaks plain HTTP to a port with TLS."""
 
 
 @frozen
 class Management:
-    """The port as it runs."""
+    """The running port."""
 
     address: tuple[str, int]
     probe: DatabaseProbe
     history: History
     tls: TlsPort | None
-    """Of the port; a reload gives it another context."""
+    """TLS of the port; a reload replaces its context."""
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The address of the port."""
         host, port = self.address
         return f"{'https' if self.tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's, but told when to stop: its own looks ten times a second whether it should, in each process."""
+    """uvicorn's server, but stopped by a call: uvicorn's own polls ten times a second in each process."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -68,7 +68,7 @@ class _Server(uvicorn.Server):
         self._ends = asyncio.Event()
 
     def end(self) -> None:
-        """Stop, now or as soon as it has started. From any thread."""
+        """Stops the server, now or as soon as it has started. Can be called from any thread."""
         self.should_exit = True
         loop = self._loop
         if loop is not None:
@@ -76,18 +76,18 @@ class _Server(uvicorn.Server):
                 loop.call_soon_threadsafe(self._ends.set)
 
     async def main_loop(self) -> None:
-        """Returns when it is to stop."""
+        """Returns when the server is to stop."""
         self._loop = asyncio.get_running_loop()
-        while not await self.on_tick(0):  # sets the date of answers
+        while not await self.on_tick(0):  # sets the date of replies
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ends.wait(), _DATE_INTERVAL_S)
 
 
 def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings) -> Management:
-    """Listen on ``admin.host:admin.port``. What has to be stopped again goes onto the stack.
+    """Listens on ``admin.host:admin.port``. Actions for the shutdown are pushed onto the stack.
 
-    It has an event loop of its own, so that a scrape never delays a call. Raises ``StartupError`` when the port that
-    somebody chose is taken; in place of the default one a free one is taken then (two servers on one machine).
+    Uses an event loop of its own, so that a scrape never delays a call. Raises ``StartupError`` if an explicitly
+    configured port is in use; instead of the default port, a free one is used then (two servers on one machine).
     """
     settings = sources.configuration.settings.admin
     shared_port = siblings.management_port
@@ -126,7 +126,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
             http=on_each_socket(partial(GuardedProtocol, limits), tls, limits.network_of),  # type: ignore[arg-type]
             ws="none",
             server_header=False,
-            proxy_headers=False,  # what a client says of its address is no address
+            proxy_headers=False,  # a client's own statement about its address is not trusted
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -174,12 +174,12 @@ def _start_probe(work: Callable[[], None]) -> None:
 
 
 def hold_management_port(host: str, port: int, *, is_chosen: bool) -> socket.socket:
-    """Reserves the port that several workers listen on; it is never listened on itself.
+    """Reserves the port on which several workers listen. The returned socket itself never listens.
 
-    Raises ``StartupError`` when one that somebody chose is taken; in place of the default one a free one is taken.
+    Raises ``StartupError`` if an explicitly configured port is in use; instead of the default port, a free one is used.
     """
     try:
-        # Sharing is allowed to every process of this user: another server's port must not be joined.
+        # Every process of this user could share the port: it must not be shared with another server.
         with _listen(host, port):
             pass
         held = _bind(host, port, shared=True)
@@ -193,13 +193,13 @@ def hold_management_port(host: str, port: int, *, is_chosen: bool) -> socket.soc
 
 
 def keep_from_others(held: socket.socket) -> None:
-    """What is bound and does not listen would give way to another server that asks for the port alone: until the first
-    worker listens that is all there is."""
+    """Without SO_REUSEADDR, so that no other server can bind the port: a bound socket that does not listen would allow
+    that until the first worker listens."""
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
 
 
 def _listen_for_siblings(siblings: Siblings, stack: ExitStack) -> list[socket.socket]:
-    """The socket file for the other workers; without one, commands tell that this worker is not reached."""
+    """Opens the socket file for the other workers. Without one, commands report that this worker cannot be reached."""
     path = siblings.own_path
     if path is None:
         return []
@@ -225,7 +225,7 @@ def _listen(host: str, port: int, shared: bool = False) -> socket.socket:
 def _bind(host: str, port: int, *, shared: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
-    # Connections of a server before this one may still be ending (TIME_WAIT): they are no reason against the port.
+    # Connections of a previous server may still be in TIME_WAIT, which must not prevent binding the port.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if shared:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

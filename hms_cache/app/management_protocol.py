@@ -1,6 +1,5 @@
-"""HTTP on the management port as uvicorn speaks it, with limits of connections and times, and without a line for each
-connection that sends nonsense.
-"""
+"""HTTP on the management port by uvicorn, with limits of connections and times, and without a log line for each invalid
+request."""
 
 from __future__ import annotations
 
@@ -24,16 +23,17 @@ from hms_cache.server.shares import Turns
 from hms_cache.server.transports.http_requests import Requests, problem_of
 from hms_cache.server.transports.tls import TlsPort
 
-#: Of the places, so many at most are for one address: a client that takes all it can get leaves room for a probe.
+#: One address may use at most this fraction of the connections, so that a client cannot lock out a probe.
 _SHARE_OF_ONE_ADDRESS = 4
 _LEAST_OF_ONE_ADDRESS = 4
 
-#: Of a request's header; browsers and proxies send a few KiB.
+#: Maximum size of a request's header; browsers and proxies send a few KiB.
 LARGEST_HEADER_BYTES = 32 * 1024
 
 
 class Places:
-    """For so many connections, of one address so many at most; how many are taken, and how often none was left."""
+    """A limited number of places for connections, with a limit per address; counts the places in use and the
+    refusals."""
 
     def __init__(self, most: int, max_of_one_address: int) -> None:
         self._most = most
@@ -43,7 +43,7 @@ class Places:
         self.refused = 0
 
     def take(self, address: str) -> bool:
-        """Whether a place was left."""
+        """Takes a place; returns whether one was free."""
         if self.taken >= self._most or self._of_address.get(address, 0) >= self._max_of_one_address:
             self.refused += 1
             return False
@@ -52,13 +52,13 @@ class Places:
         return True
 
     def give_back(self, address: str) -> None:
-        """A place that this address took."""
+        """Returns a place of this address."""
         self.taken -= 1
         self._of_address.take_away(address)
 
 
 class ConnectionLimits:
-    """What the port allows, and how often it had to say no. Touched by the port's event loop only."""
+    """The port's limits, and the number of refusals. Used only by the port's event loop."""
 
     def __init__(
         self,
@@ -68,31 +68,32 @@ class ConnectionLimits:
         max_listeners_per_address: int = 0,
         network_of: Callable[[str], str] = str,
     ) -> None:
-        """`max_listeners_per_address` 0: as many as there are at all. `network_of`: what is counted as one with a
-        client's address."""
+        """`max_listeners_per_address`: 0 means no limit per address. `network_of`: the network to which a client's
+        address is counted."""
         self.connections = Places(max_connections, max(_LEAST_OF_ONE_ADDRESS, max_connections // _SHARE_OF_ONE_ADDRESS))
         self.listeners = Places(max_listeners, max_listeners_per_address or max_listeners)
-        """Connections on which the change feed is sent: they last, and are none of `connections`."""
+        """Connections that receive the change feed. They are long-lived, and not counted in `connections`."""
         self.request_timeout_s = request_timeout_s
-        """For a request's header from its first byte, or from the connection; and for a client to take an answer."""
+        """Time limit for a request's header, from its first byte or from the connection, and for a client to receive a
+        reply."""
         self.network_of = network_of
         self.timeouts = 0
         self.bad_requests = 0
 
 
 class _BodilessRequests(Requests):
-    """Reads requests, but no bodies in chunks: a chunk takes some ten microseconds, and may be a byte long. What comes
-    at once, 40,000 of them, kept health probes waiting for seconds."""
+    """Parses requests, but refuses chunked bodies: a chunk takes about ten microseconds and may have one byte, so
+    40,000 of them in one packet would delay health probes by seconds."""
 
     def __init__(self, max_header_bytes: int) -> None:
         super().__init__(max_header_bytes)
         self.refusal = (400, "not a request of HTTP")
-        """Status and sentence for the last one that could not be read."""
+        """Status and message for the last request that could not be parsed."""
         self.is_head = False
-        """Whether the last request is one whose answer has no body, though it tells the length of one."""
+        """Whether the reply to the last request has no body although its header states a length (HEAD)."""
 
     def next_event(self) -> Any:
-        """As h11's. Raises RemoteProtocolError, once `refusal` tells why."""
+        """As h11's method. Raises RemoteProtocolError after setting `refusal`."""
         if self.their_state is h11.IDLE:
             self.is_head = False
         try:
@@ -112,7 +113,8 @@ class _BodilessRequests(Requests):
 
 
 class _CountingLog:
-    """uvicorn's logger for a connection; warnings, which a client causes at will, are counted in place of lines."""
+    """Replaces uvicorn's logger for a connection. Warnings, which clients can cause at will, are counted instead of
+    logged."""
 
     def __init__(self, logger: Any, limits: ConnectionLimits) -> None:
         self._logger = logger
@@ -122,14 +124,14 @@ class _CountingLog:
         self._limits.bad_requests += 1
 
     def error(self, *arguments: Any, **options: Any) -> None:
-        """A body that turns out to be malformed while the answer is on its way fails in the answer's sending: that is
-        the client's doing, too, and would write a whole traceback. A defect writes one once, and then a line each time:
-        a client may know how to repeat it."""
+        """Counts errors that the client causes: a malformed body that is detected while the reply is sent would
+        otherwise log a trace. A defect of the program is logged with its trace once, and then as one line each time,
+        since a client may be able to repeat it."""
         error = options.pop("exc_info", None)
         if isinstance(error, LocalProtocolError):
             self._limits.bad_requests += 1
         elif isinstance(error, asyncio.CancelledError):
-            return  # an answer that is cut off because the server stops, which has been told
+            return  # a reply that is cut off because the server stops, which is logged already
         elif isinstance(error, BaseException):
             text = f"{type(error).__name__}: {redacted(str(error))[:MAX_LOGGED_TEXT]}"
             traced = first_of_its_kind(f"management port: {_place_of(error)}", error)
@@ -142,7 +144,7 @@ class _CountingLog:
 
 
 def _place_of(error: BaseException) -> str:
-    """Its type, and where it was raised."""
+    """The error's type, and where it was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -151,7 +153,7 @@ def _place_of(error: BaseException) -> str:
 
 
 class GuardedProtocol(H11Protocol):
-    """uvicorn's protocol for one connection, under limits that it shares with the port's others."""
+    """uvicorn's protocol for one connection, with limits that it shares with the port's other connections."""
 
     def __init__(self, limits: ConnectionLimits, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -160,13 +162,13 @@ class GuardedProtocol(H11Protocol):
         self.conn: _BodilessRequests = _BodilessRequests(LARGEST_HEADER_BYTES)
         self._address: str | None = None
         self._is_watched = False
-        """Whether a stranger's, under limits of time."""
+        """Whether the connection is from outside and has time limits."""
         self._application: Any = self.app
         self.app: Any = self._answer
         self._answered: Any = None
-        """The scope of the last request that the application has done with."""
+        """The scope of the last request that the application has completed."""
         self._listens_from: str | None = None
-        """The address that it is counted under as a listener."""
+        """The address under which it is counted as a listener."""
         self._is_lost = False
         self.app_state = {**self.app_state, "become_listener": self._become_listener}
         self._header_timer: ClientTimer | None = None
@@ -176,7 +178,7 @@ class GuardedProtocol(H11Protocol):
         super().connection_made(transport)
         if self.client is None:
             if transport.get_extra_info("socket").family != socket.AF_UNIX:
-                transport.abort()  # it has gone before it was asked who it is, and must not pass for a worker
+                transport.abort()  # disconnected before its address was read, so it must not be treated as a worker
             return  # another worker, through its socket file
         address = self._limits.network_of(self.client[0])
         if not self._limits.connections.take(address):
@@ -199,8 +201,8 @@ class GuardedProtocol(H11Protocol):
             self._listens_from = None
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request. Its connection keeps its place as long as that takes, also when the client has left: who asks
-        and leaves, again and again, would have any number of answers made for nobody."""
+        """Handles one request. The connection keeps its place until this ends, even if the client has disconnected:
+        otherwise a client could start any number of requests by reconnecting."""
         try:
             await self._application(scope, receive, send)
         finally:
@@ -214,9 +216,9 @@ class GuardedProtocol(H11Protocol):
             self._address = None
 
     def _become_listener(self) -> bool:
-        """The connection gives its place back and takes one of the listeners, for as long as it lives; False: all
-        are taken, or the client has gone while its place in the log was looked for: nobody would give that back.
-        """
+        """Moves the connection from its place to a listener's, for as long as it lives. False if there is none, or if
+        the client has disconnected while its position in the log was looked up: then the place would never be
+        returned."""
         if self._listens_from is not None:
             return True
         if self._is_lost:
@@ -233,8 +235,8 @@ class GuardedProtocol(H11Protocol):
         self._watch_header()
 
     def send_400_response(self, msg: str) -> None:
-        """With the status and the sentence of the refusal. What the client still sends is read for a while: one
-        that is reset in its body would not hear of it."""
+        """Sends the status and message of the refusal. The rest of the client's data is read for a while: if the
+        connection were reset while the client sends its body, the client would not receive the reply."""
         status, text = self.conn.refusal
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = f"{text}\n".encode()
@@ -265,7 +267,7 @@ class GuardedProtocol(H11Protocol):
         self._cancel("_reader_timer")
 
     def _watch_header(self) -> None:
-        """While a request's header is awaited there is a timer, which more bytes do not set back."""
+        """Runs a timer while a request's header is incomplete; further bytes do not reset it."""
         awaited = self.cycle is None or self.cycle.response_complete
         if not awaited:
             self._cancel("_header_timer")
@@ -286,19 +288,20 @@ class GuardedProtocol(H11Protocol):
 def on_each_socket(
     protocol: Callable[..., asyncio.Protocol], tls: TlsPort | None, network_of: Callable[[str], str] = str
 ) -> Callable[..., asyncio.Protocol]:
-    """Makes uvicorn's protocols; with `tls` behind TLS, but for other workers, who come through a socket file.
+    """Creates uvicorn's protocols; with `tls` behind TLS, except for other workers, which connect through a socket
+    file.
 
-    `network_of`: what takes turns as one with an address.
+    `network_of`: the network whose addresses take turns as one.
     """
     if tls is None:
         return protocol
 
     port = tls
     turns = cache(partial(Turns, network_of=network_of))
-    """One for the loop that all sockets are of."""
+    """One object for the loop of all sockets."""
 
     class FirstLook(asyncio.Protocol):
-        """Lives until the socket is known."""
+        """Used until the kind of the socket is known."""
 
         def __init__(self, **options: Any) -> None:
             self._options = options

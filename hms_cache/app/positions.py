@@ -25,9 +25,9 @@ _log = logging.getLogger(__name__)
 def position_source(
     database: Database, check: PositionCheck, freshness: Freshness
 ) -> Callable[[asyncio.AbstractEventLoop], PositionSource]:
-    """What makes the source on the server's loop.
+    """A function that creates the source on the server's loop.
 
-    Inline on SQLite, bare packets on MariaDB and MySQL, elsewhere through a thread.
+    Reads inline on SQLite, with bare packets on MariaDB and MySQL, otherwise through a thread.
     """
 
     def read_on_thread() -> LogHead:
@@ -36,7 +36,7 @@ def position_source(
         return LogHead(result.position, result.history)
 
     def connect() -> PositionConnection | None:
-        """Proves the history of a new connection, which a thread can wait for and the loop cannot."""
+        """Connects and proves the history of the connection, which a thread can wait for but the loop cannot."""
         connection = _packet_connection(database)
         if connection is not None and not freshness.prove(connection.history):
             connection.close()
@@ -60,7 +60,7 @@ def position_source(
 
 
 class _SqliteReader:
-    """Reads on a connection of the loop's own; a statement in autocommit sees the latest commit."""
+    """Reads on a connection that belongs to the loop; a statement in autocommit mode sees the latest commit."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -68,7 +68,7 @@ class _SqliteReader:
         self._opened: tuple[sqlite3.Connection, History] | None = None
 
     def read(self) -> LogHead:
-        """The end of the log now."""
+        """The current end of the log."""
         history = self._database.file_history()
         if self._opened is None or self._opened[1] is not history:
             self.close()
@@ -79,14 +79,15 @@ class _SqliteReader:
         return LogHead((found[0] or 1) - 1, history)
 
     def close(self) -> None:
-        """The last connection that is closed puts what is committed into the file, and removes the log beside it."""
+        """Closes the connection. When the last one is closed, SQLite writes committed data into the file and removes
+        the journal."""
         opened, self._opened = self._opened, None
         if opened is not None:
             opened[0].close()
 
 
 def _packet_connection(database: Database) -> PositionConnection | None:
-    """A connection of its own for bare packets; None where the driver's is none that packets can be sent on."""
+    """A separate connection for bare packets; None if the driver's connection does not support them."""
     driver: Any = None
     try:
         with database.checking() as connection:

@@ -26,41 +26,41 @@ from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
-#: How long a thread that computes may keep the others waiting. With Python's 5 ms the event loop, which answers hot
-#: reads in microseconds, would wait so long after each of its waits whenever a call or a load is being worked on; a
-#: heartbeat, which waits some ten times, as often. A change of threads costs a twentieth of this.
+#: How long a computing thread may delay others. With Python's 5 ms the event loop, which answers hot reads in
+#: microseconds, would be delayed by that after each of its waits while a call or a load computes; a heartbeat, which
+#: waits about ten times, as often. A thread switch costs a twentieth of this.
 _SWITCH_INTERVAL_S = 0.0001
 
-#: How many objects more than before make the interpreter look for cycles among the new ones, and how many such looks
-#: make it look among older ones. An answer of 10,000 partitions from the database makes 60,000 objects, all of them in
-#: use: with Python's 700 a third of its CPU time went into looking for garbage that is not there. Cycles are rare here;
-#: 50,000 objects are some 10 MB that may wait.
+#: Number of additional objects after which the interpreter searches new objects for cycles, and number of such
+#: collections after which it searches older ones. An answer of 10,000 partitions from the database creates 60,000
+#: objects, all in use: with Python's 700, a third of its CPU time was spent on garbage collection. Cycles are rare
+#: here; 50,000 objects are some 10 MB that may wait.
 _GARBAGE_THRESHOLDS = (50_000, 20, 10)
 
 
 def print_ready(uri: str) -> None:
-    """Tells on standard output that clients may come. That nobody can be told is no reason to serve nobody."""
+    """Prints on standard output that the server is ready. A failure does not stop the server."""
     try:
         sys.stdout.write(f"ready {uri}\n")
         sys.stdout.flush()
-    except (OSError, ValueError, AttributeError) as error:  # a full disk, a reader that has gone; it is closed
+    except (OSError, ValueError, AttributeError) as error:  # full disk, closed pipe, or closed standard output
         _log.warning("standard output cannot be written (%s): ready %s", error, uri)
 
 
 @frozen
 class Inherited:
-    """What a worker process has from its parent: its place among the others, and what is made once for all of them."""
+    """What a worker process inherits from its parent: its place among the others, and shared objects."""
 
     siblings: Siblings
     positions: WorkerPositions
     """Shared by all workers."""
     heartbeat: Heartbeat
-    """The parent listens to it."""
+    """Monitored by the parent."""
     warming: Sequence[WarmingProcess]
-    """They read for all workers; none: this one makes its own."""
+    """Processes that read for all workers; if empty, this process creates its own."""
     metrics: Metrics
     database: Database
-    """Nothing is connected yet."""
+    """Not connected yet."""
 
 
 def run(
@@ -69,26 +69,28 @@ def run(
     tell_reload: Callable[[bool], None] = lambda is_taken: None,
     inherited: Inherited | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain and return. SIGHUP loads the configuration again.
+    """Serves until SIGTERM or SIGINT, then drains and returns. SIGHUP reloads the configuration.
 
-    ``announce`` is given the URI when clients may come, ``tell_reload`` whether a reload was taken; ``inherited``: as
-    one of several workers. Raises ``ConfigurationError`` or ``StartupError`` before that, with nothing left running.
+    ``announce`` is called with the URI when the server is ready, ``tell_reload`` with the result of each reload;
+    ``inherited``: set in one of several workers. Raises ``ConfigurationError`` or ``StartupError`` before the start,
+    with nothing left running.
     """
     configuration = load()
     set_up_logging(configuration.settings.log)
     worker = inherited.siblings.own_index if inherited is not None else None
     use_audit_output(open_audit_output(configuration.settings.server, configuration.settings.log, worker))
     show_crashes()
-    if worker is None:  # workers have it from their parent: a look for cycles would copy each page that they share
+    # workers inherit it from their parent: a garbage collection would copy each page that they share
+    if worker is None:
         tune_interpreter()
     tune_allocator()
-    # Before the first thread starts: they are forked.
+    # Before the first thread starts, because they are forked.
     given = inherited.warming if inherited is not None else ()
     with (
         nullcontext(given) if given else warming_processes(configuration.settings) as warming,
         closing(Signals()) as signals,
     ):
-        # Before the start, so that a signal that arrives meanwhile ends the process in order, too.
+        # Before the start, so that a signal that arrives meanwhile also shuts the process down in order.
         signals.take()
         service = _service(configuration, inherited, warming)
         uri = service.start()
@@ -116,9 +118,9 @@ def _service(configuration: Configuration, inherited: Inherited | None, warming:
 
 
 def tune_interpreter() -> None:
-    """Sets what Python's interpreter does by itself for a server: when threads take turns, when cycles are looked for.
+    """Tunes Python's interpreter for a server: thread switches and garbage collection.
 
-    What is there by now, modules above all, stays to the end: no look for cycles goes through it again.
+    Existing objects, mostly modules, are excluded from further collections.
     """
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     gc.collect()
@@ -129,10 +131,11 @@ def tune_interpreter() -> None:
 def _reload(
     service: Service, load: Callable[[], Configuration], worker: int | None, tell: Callable[[bool], None]
 ) -> None:
-    """Take what a running server can take; log what needs a restart. A bad configuration changes nothing.
+    """Applies the settings that a running server can apply, and logs those that need a restart. An invalid
+    configuration changes nothing.
 
-    `tell` is given whether it was taken, before the log is: who reads there that it was may end this process, and the
-    one after it starts with what was told.
+    `tell` is called with the result before it is logged: a reader of the log may end this process, and its successor
+    starts with what was reported.
     """
     try:
         configuration = load()
@@ -143,7 +146,7 @@ def _reload(
         return
     except Exception:
         tell(False)
-        _log.exception("not reloaded")  # whatever is wrong with it, clients are served
+        _log.exception("not reloaded")  # the server continues after any error
         return
     audit_output = None
     try:

@@ -82,18 +82,19 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest,
 
 _log = logging.getLogger(__name__)
 
-#: Beside ``server.drain_timeout_s``, for closing what was cut off and writing the audit log out.
+#: In addition to ``server.drain_timeout_s``: time to close connections that were cut off, and to write the audit log.
 _STOP_MARGIN_S = 10.0
 
-#: When the server stops: work that holds its connection to the database for so long waits for an answer that may take
-#: as long as a statement may, and each task would be waited for.
+#: When the server stops, a database connection that is held this long probably waits for a statement, whose time limit
+#: each task would wait for.
 _STUCK_S = 1.0
 
 
 class Service:
     """A metastore. `start` and `stop` are called once each, by one thread.
 
-    What was started is kept on a stack: `stop`, and a start that fails half-way, take it down in the opposite order.
+    Everything that is started is pushed onto a stack: `stop`, and a start that fails half-way, shut it down in reverse
+    order.
     """
 
     def __init__(
@@ -106,9 +107,9 @@ class Service:
         heartbeat: Heartbeat | None = None,
         database: Database | None = None,
     ) -> None:
-        """`siblings`: the place among several worker processes of one server, which share `positions`, and whose parent
-        listens to the `heartbeat`. `warming`: read for the prewarm. `database`: that of the settings, if it is made
-        already; it is closed with the rest."""
+        """`siblings`: the place among the worker processes of a server. They share `positions`, and their parent
+        monitors the `heartbeat`. `warming`: processes that read for the prewarm. `database`: the database of the
+        settings if it was created already; it is closed with the rest."""
         self._warming = warming
         self._siblings = siblings or Siblings()
         self._positions = positions
@@ -130,19 +131,20 @@ class Service:
         self._revocation_list_end: RevocationListEnd | None = None
         self._cache_off_reason = ""
         self.membership: Membership | None = None
-        """This server as a member of a set that reads by lease; None under `cache.exactness = check`."""
+        """This server as a member of a set with leases; None with `cache.exactness = check`."""
         self._thread_pool_loads: Callable[[], tuple[ThreadPoolLoad, ...]] = tuple
         self._traffic_by: Callable[[Literal["user", "address"]], tuple[Traffic, ...]] = lambda of: ()
         self._port_states: Callable[[], tuple[PortState, ...]] = tuple
         self.admin_sources: AdminSources | None = None
-        """What the management port looks at; None without one."""
+        """What the management port reads; None without one."""
         self.management: Management | None = None
         """The management port; None without one."""
 
     def start(self) -> str:
-        """Open the database, listen, start the background work. Returns the URI that clients use.
+        """Opens the database, listens, and starts the background work. Returns the URI for clients.
 
-        Raises `SchemaError`, `StartupError` (the port is taken, …) or `DatabaseUnavailableError`; nothing stays behind.
+        Raises `SchemaError`, `StartupError` (the port is in use, …) or `DatabaseUnavailableError`; then nothing is left
+        running.
         """
         for one in self._configuration.accepted_insecure:
             _log.warning("accepted although insecure: %s", one)
@@ -162,7 +164,8 @@ class Service:
             with refusals_explained():
                 require_schema(database, self._settings)
                 stores = build_database_stores(self._settings, database, self.metrics.warehouse)
-                if not self._siblings.own_index:  # it starts first, and the others find what it made
+                # the first worker starts before the others, which find what it created
+                if not self._siblings.own_index:
                     with replicas_allowed(database):
                         ensure_first_rows(database, self._settings)
                         stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
@@ -180,7 +183,7 @@ class Service:
             )
             Housekeeping(self._settings, stores, tokens).start(starting)
             keep_trimmed(starting)
-            # Nobody waits for an answer any more once the server listens no longer.
+            # When the server has stopped listening, no client waits for an answer any more.
             starting.callback(cutting.start)
             uri = self._listen(self._stores(reads, stores, tokens), database, starting)
             if self._settings.admin.enabled:
@@ -196,12 +199,12 @@ class Service:
         return uri
 
     def stop(self) -> None:
-        """Drain the listener (`server.drain_timeout_s` at most), end the background work, close the database."""
+        """Drains the listener (at most `server.drain_timeout_s`), ends the background work, and closes the database."""
         self._started.close()
 
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
-        """Host and number of each port that listens, the main one first; none before `start`."""
+        """Host and number of each listening port, the main one first; empty before `start`."""
         return tuple((port.host, port.number) for port in self._ports.ports) if self._ports is not None else ()
 
     @property
@@ -210,25 +213,27 @@ class Service:
         return self.management.address if self.management is not None else None
 
     def calls_by_method(self) -> dict[str, int]:
-        """How often each method was called since the start."""
+        """Number of calls by method since the start."""
         return self._site.calls_by_method()
 
     def reads_by_outcome(self) -> dict[str, int]:
-        """How many reads were answered from memory (`hit`; `miss` after a load), or why the database answered."""
+        """Number of reads answered from memory (`hit`; `miss` after a load), or by the reason why the database
+        answered."""
         return self._site.reads_by_outcome()
 
     def reload(self, configuration: Configuration) -> tuple[list[str], list[str]]:
-        """Take the settings that a running server can take; (their names, the names of those that need a restart).
+        """Applies the settings that a running server can apply. Returns their names, and the names of those that need a
+        restart.
 
-        Connections that are open keep their TLS; those from now on get certificates and keys as the files are now.
-        Raises `StartupError` for files that cannot be used, with nothing taken.
+        Open connections keep their TLS; new ones get certificates and keys from the current files. Raises
+        `StartupError` without a change if files cannot be used.
         """
-        # The files may be new although their names are not. All are read before the first is taken.
+        # Files may have changed although their names have not. All are read before the first one is applied.
         take: list[Callable[[], None]] = []
         if self._listener_tokens is not None:
             take.append(new_listener_tokens(self._listener_tokens, configuration.settings))
         if self._ports is not None:
-            # Which ports there are is settled at the start.
+            # The set of ports does not change after the start.
             listeners = {"listeners": self._settings.server.listeners}
             take.append(self._ports.renewed(configuration.settings.server.model_copy(update=listeners)))
         has_certificate = configuration.settings.server.tls_certificate_file is not None
@@ -236,7 +241,7 @@ class Service:
             context = server_context(configuration.settings.server, asks_clients=False)
             take.append(partial(setattr, self.management.tls, "context", context))
         if self._certificate_end is not None and has_certificate:
-            # Which ports have TLS is settled at the start.
+            # Which ports have TLS does not change after the start.
             files = configuration.settings.server.model_copy(
                 update={"listeners": self._settings.server.listeners, "tls_enabled": self._settings.server.tls_enabled}
             )
@@ -245,7 +250,7 @@ class Service:
         if self._revocation_list_end is not None:
             take.append(self._revocation_list_end.renewed(configuration.settings))
         if self._policy is not None:
-            reload_policy(self._policy)  # read and taken in one: the last that can fail
+            reload_policy(self._policy)  # reads and applies in one step: the last one that can fail
         for one in take:
             one()
         taken, refused = self._configuration.reloadable_changes(configuration.settings)
@@ -258,7 +263,7 @@ class Service:
         return taken, refused
 
     def _cached(self, stores: DatabaseStores, database: Database, starting: ExitStack) -> MetadataReads:
-        """The store that handlers read from: a cache around the object store, if caching is allowed."""
+        """The store from which handlers read: a cache over the object store, if caching is enabled."""
         reason = reason_against_caching(self._settings)
         if reason is not None:
             self._cache_off_reason = reason
@@ -286,7 +291,7 @@ class Service:
         return self._caching.cache.reads
 
     def _stores(self, reads: MetadataReads, stores: DatabaseStores, tokens: TokenManager | None = None) -> Stores:
-        """What handlers use, with these reads."""
+        """The stores for handlers, with these reads."""
         return Stores(
             reads, stores.objects.writes, stores.transactions, stores.log, self._site, stores.auxiliary, tokens
         )
@@ -442,7 +447,7 @@ class Service:
             metrics.policy_requests.include(lambda: {(outcome,): n for outcome, n in service.outcomes.items()})
 
     def _count_hot_path(self, cache: Cache, hot: HotPath) -> None:
-        """What was answered from its bytes is a call and a read like any other."""
+        """Replies from the hot path count as calls and reads."""
         self.metrics.server.calls.include(lambda: {(method, "ok"): hits for method, hits in hot.hits.copy().items()})
         metrics = self.metrics.cache
         metrics.reads.include(lambda: {("reply", Reason.HIT): sum(hot.hits.copy().values())})
@@ -456,7 +461,7 @@ def _cut_off(database: Database) -> float:
 
 
 def _stop(server: MetastoreServer, loop: EventLoopThread, timeout_s: float) -> None:
-    """What takes longer is left behind; the rest of the server is stopped all the same."""
+    """Stops the server. If this takes too long, the rest is shut down nevertheless."""
     try:
         loop.run(server.stop(), timeout_s)
     except TimeoutError:

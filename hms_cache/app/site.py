@@ -1,4 +1,4 @@
-"""What handlers may know about the server they run in: its configuration under Hive's names, and its counters."""
+"""What handlers may read about their server: its configuration under Hive's names, and its counters."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ class Site:
         self._metrics = metrics
 
     def config_value(self, name: str) -> str | None:
-        """The value in force under Hive's name, None when nobody knows the name."""
+        """The value in force under Hive's name; None if the name is unknown."""
         return self._values.get(name)
 
     def counters(self) -> dict[str, int]:
-        """What fb303's ``getCounters`` answers: calls by method, and ``cache_reads.<outcome>``."""
+        """The result of fb303's ``getCounters``: calls by method, and ``cache_reads.<outcome>``."""
         outcomes = {f"cache_reads.{outcome}": count for outcome, count in self.reads_by_outcome().items()}
         return dict(sorted((self.calls_by_method() | outcomes).items()))
 
     def calls_by_method(self) -> dict[str, int]:
-        """How often each method was called since the start."""
+        """Number of calls by method since the start."""
         calls: dict[str, int] = {}
         for (method, _outcome), count in self._metrics.server.calls.values().items():
             calls[method] = calls.get(method, 0) + int(count)
         return calls
 
     def reads_by_outcome(self) -> dict[str, int]:
-        """How many reads were answered from memory (`hit`; `miss` after a load), or why the database answered."""
+        """Number of reads answered from memory (`hit`; `miss` after a load), or by the reason why the database
+        answered."""
         outcomes: dict[str, int] = {}
         for (_kind, outcome), count in self._metrics.cache.reads.values().items():
             outcomes[outcome] = outcomes.get(outcome, 0) + int(count)

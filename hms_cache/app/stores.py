@@ -22,7 +22,7 @@ from hms_cache.values import frozen
 
 @frozen
 class DatabaseStores:
-    """What answers from the database."""
+    """The stores over the database."""
 
     objects: ObjectStore
     transactions: TxnStore
@@ -34,7 +34,7 @@ class DatabaseStores:
 def build_database_stores(
     settings: Settings, database: Database, metrics: WarehouseMetrics | None = None
 ) -> DatabaseStores:
-    """All stores on this database; its schema must be there."""
+    """Creates all stores over this database, which must have its schema."""
     messages = MessageBuilder(
         MessageFormat(settings.events.message_format),
         server=settings.server.advertised_uris or f"thrift://{settings.server.host}:{settings.server.port}",

@@ -1,4 +1,4 @@
-"""The prewarm as background work, and the list of the most used tables that it begins with."""
+"""The prewarm as background work, and the list of the most used tables, with which it begins."""
 
 from __future__ import annotations
 
@@ -26,34 +26,33 @@ from hms_cache.store.snapshots import StoreReads
 
 _log = logging.getLogger(__name__)
 
-#: How often the list of the most used tables is written: a crash loses a minute of counting.
+#: Interval of writing the list of the most used tables: a crash loses a minute of counts.
 _USAGE_INTERVAL_S = 60.0
 
-#: The first position must be known before anything is loaded, or the first reset would throw it away.
+#: The first position must be known before anything is loaded, or the first reset would discard it.
 _FIRST_POSITION_TIMEOUT_S = 30.0
 
-#: After a batch a task rests so many times as long as it took, where calls kept one processor busy meanwhile; where
-#: they took a part of it, by the square of that part: a tenth as long as this at a third. The queries run in the
-#: database at the priority of all others: on processors that are saturated calls would wait for them all the time, on
-#: others not. With 100,000 partitions on two processors the prewarm takes 3 to 5 s without calls and 90 to 150 s
-#: beside four clients that never pause, whose p99 stays below twice a warm server's; without rests it would take 5 s,
-#: and their p99 be 10 ms.
+#: After a batch, a task rests this many times as long as the batch took, if calls kept one processor busy meanwhile; if
+#: they used a part of it, by the square of that part: at a third, a ninth of this. The database runs the queries at the
+#: same priority as all others: on saturated processors calls would always be delayed. With 100,000 partitions on two
+#: processors the prewarm takes 3 to 5 s without calls, and 90 to 150 s beside four clients that never pause, whose p99
+#: stays below twice that of a warm server; without rests it would take 5 s, and their p99 would be 10 ms.
 _REST_SHARE = 100.0
 
-#: Between looks, once all is loaded, whether the cache was reset, so that the the prewarm starts again.
+#: Interval of checks, after everything is loaded, whether the cache was reset and the prewarm has to start again.
 _RESET_PAUSE_S = 1.0
 
-#: Between looks whether the names are loaded that tables are chosen from.
+#: Interval of checks whether the names are loaded from which tables are chosen.
 _WAITING_PAUSE_S = 0.02
 
 _STOP_TIMEOUT_S = 5.0
 
-#: `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` of Linux: the lowest bits of such a clock's number.
+#: Linux's `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED`: the lowest bits of the number of a thread's clock.
 _CLOCK_OF_THREAD = 4 | 2
 
 
 class Warming:
-    """`cache.warm` and `cache.usage_file` of one server."""
+    """`cache.warm` and `cache.usage_file` of a server."""
 
     def __init__(
         self,
@@ -66,9 +65,8 @@ class Warming:
         *,
         writes_usage: bool = True,
     ) -> None:
-        """`is_reading_dump`: what it brings need not be loaded. `reads`: by processes that read for the prewarm side by
-        side while they live; without them this process does. `writes_usage`: of the worker processes of a server one
-        does."""
+        """`is_reading_dump`: tables in it need not be loaded. `reads`: by processes that read for the prewarm in
+        parallel while they live; without them this process reads. `writes_usage`: true in one of the workers."""
         given = settings.cache
         self._cache = cache
         self._is_reading_dump = is_reading_dump
@@ -82,14 +80,14 @@ class Warming:
         self._generation: int | None = None
         self._has_new_rules = False
         self.prewarm: Prewarm | None = None
-        """The warming up under way, or the last one. It begins anew when the cache was reset or other tables may be
-        cached, and after an outage of the database: `_lock` guards that."""
+        """The running prewarm, or the last one. A new one begins after a reset of the cache, a change of the tables
+        that may be cached, or an outage of the database; `_lock` guards that."""
         if given.warm != "off":
             most_used_before = read_most_used(self._file) if self._file is not None else ()
             self.prewarm = self._new_prewarm(most_used_before, self._reads or (None,))
 
     def start(self, stack: ExitStack) -> None:
-        """Begin; what has to be stopped again goes onto the stack."""
+        """Starts. Actions for the shutdown are pushed onto the stack."""
         if self.prewarm is not None:
             for number in range(len(self.prewarm.tasks)):
                 warming = BackgroundTask(f"hms-warm-{number}", partial(self._step, number))
@@ -115,7 +113,7 @@ class Warming:
         )
 
     def _task(self, number: int) -> PrewarmTask | None:
-        """The task of this number in the prewarm that is under way; None: it has fewer tasks."""
+        """The task with this number in the running prewarm; None if it has fewer tasks."""
         with self._lock:
             reason, reads = self._reason_to_begin_anew()
             assert self.prewarm is not None
@@ -127,11 +125,11 @@ class Warming:
             return tasks[number] if number < len(tasks) else None
 
     def _reason_to_begin_anew(self) -> tuple[str, Sequence[Reader | None]]:
-        """(empty: there is none, how each task reads then). Under the lock.
+        """The reason to begin a new prewarm (empty: none), and how each of its tasks reads. Called under the lock.
 
-        After a resync, a failover or a reload nothing is held: all is loaded again, what was used most first. That is
-        done by this process alone: those that read for the first one have ended, or do so when this one ends. After an
-        outage of the database they go on where they were.
+        After a resync, a failover or a reload memory is empty: everything is loaded again, the most used tables first,
+        by this process alone, since the processes that read for the first prewarm have ended or end with it. After an
+        outage of the database they continue.
         """
         generation = self._cache.shared.generation
         before, self._generation = self._generation, generation
@@ -141,21 +139,21 @@ class Warming:
             self._has_new_rules = False
             return "other tables may be cached", (None,)
         assert self.prewarm is not None
-        # Not before the poller has found that the database is there: each try is a line in the log.
+        # Not before the poller has found that the database is available: each attempt is a line in the log.
         outage_at_s = self.prewarm.outage_at_s
         if outage_at_s is not None and self._poller.current_at_s > outage_at_s:
             return "the database is back", tuple(task.read for task in self.prewarm.tasks)
         return "", ()
 
     def reload(self, settings: Settings) -> None:
-        """Everything was dropped, and these settings say what may be loaded."""
+        """Everything was dropped, and these settings define what may be loaded."""
         with self._lock:
             self._settings = settings.cache
             self._has_new_rules = True
 
     def _step(self, number: int) -> float:
         if not self._poller.ensure_applied(0, _FIRST_POSITION_TIMEOUT_S):
-            return _RESET_PAUSE_S  # the database is away, or a replica: nothing that is loaded now could be kept
+            return _RESET_PAUSE_S  # the database is unavailable or a replica: nothing loaded now could be kept
         if self._is_reading_dump():
             return _WAITING_PAUSE_S
         task = self._task(number)
@@ -192,15 +190,14 @@ class Warming:
 
 
 def rest_s(took_s: float, busy_s: float) -> float:
-    """How long to rest after a batch that took so long, while calls took `busy_s` of processor time."""
+    """How long to rest after a batch of this duration, during which calls used `busy_s` of processor time."""
     share = min(1.0, max(0.0, busy_s / took_s)) if took_s else 0.0
     return took_s * share**2 * _REST_SHARE
 
 
 def processor_time_of_calls_s() -> float:
-    """Of the threads that answer. What others do beside the first batches is the start of the server: taken for calls
-    it made the prewarm rest for seconds. 0 where the system has no clocks of threads that can be asked by their number
-    (Windows, macOS)."""
+    """Processor time of the threads that answer calls. That of other threads is not counted: at startup it would make
+    the prewarm rest for seconds. 0 if the system has no thread clocks that can be read by number (Windows, macOS)."""
     if sys.platform != "linux":
         return 0.0
     spent_s = 0.0
@@ -212,9 +209,9 @@ def processor_time_of_calls_s() -> float:
 
 
 def _clock_of_thread(native_id: int) -> int:
-    """Linux's number for the clock of a thread's processor time. The kernel refuses that of a thread that has ended.
+    """Linux's number for the clock of a thread's processor time. The kernel refuses it after the thread has ended.
 
-    `time.pthread_getcpuclockid` computes the same number, but out of the memory of the thread, which may be gone: it
-    ended servers that were stopping with a segmentation fault.
+    `time.pthread_getcpuclockid` computes the same number, but from the thread's memory, which may have been freed: it
+    caused segmentation faults in servers that were stopping.
     """
     return (~native_id << 3) | _CLOCK_OF_THREAD

@@ -1,9 +1,9 @@
-"""Processes that read for the prewarm: rows become partition blocks beside the server, not in its interpreter.
+"""Processes that read for the prewarm: they build partition blocks outside the server's interpreter.
 
-The server's threads share one interpreter, so a prewarm in one of them costs the hot path a turn after each of its
-waits. Here it costs what the machine has to spare: the processes have the lowest priority. What they read comes back
-pickled, a block of 10,000 partitions as a handful of arrays, or for several workers at once as a file in memory; slots,
-fences and installation stay the server's.
+The server's threads share one interpreter, so a prewarm in one of them delays the hot path after each of its waits.
+These processes use only spare processor time: they have the lowest priority. Results are sent pickled, a block of
+10,000 partitions as a few arrays, or for several workers at once as a file in memory. Slots, fences and installation
+remain with the server.
 """
 
 from __future__ import annotations
@@ -31,37 +31,38 @@ from hms_cache.store.engine.errors import DatabaseUnavailable
 _log = logging.getLogger(__name__)
 
 MAX_PROCESSES: Final = 2
-"""While one computes, the database works for the other. More would take turns with the database on common machines."""
+"""While one computes, the database works for the other. On common machines, more would compete with the database."""
 
 _LONGEST_READ_S: Final = 1800.0
-"""A table of millions of partitions on a busy machine; each of its statements has the limits of the settings."""
+"""Enough for a table of millions of partitions on a busy machine; its statements also have the limits of the
+settings."""
 
 
 class WarmingProcessLost(Exception):
-    """The process is gone, or failed at what it was asked: the server reads for itself."""
+    """The process has ended, or its work has failed: the server reads itself."""
 
 
 class WarmingProcess:
-    """The process, from the side of a server process that it reads for. `read` is for one thread at a time, `close` for
-    any."""
+    """The process, as seen by a server process for which it reads. `read` may be called by one thread at a time,
+    `close` by any."""
 
     def __init__(self, connection: Connection, process: int | None = None) -> None:
-        """`process`: where it is a child of this one, its id; then it ends with `close`."""
+        """`process`: its id if it is a child of this process; then `close` ends it."""
         self._connection = connection
         self._process = process
         self._lock = threading.Lock()
-        """Held while the process is ended: its number may be another's afterwards."""
+        """Held while the process is being ended: afterwards its id may belong to another process."""
         self._is_closed = False
 
     @property
     def process_id(self) -> int | None:
-        """The process, where it is this one's child."""
+        """The process id, if it is a child of this process."""
         return self._process
 
     def read(self, wanted: Sequence[Wanted], memory: MemoryFiles | None = None) -> SnapshotRead:
-        """As `SnapshotReads.read`; `memory`: where partitions are put that come in files.
+        """As `SnapshotReads.read`; `memory`: where partitions that arrive as files are mapped.
 
-        Raises DatabaseUnavailable (also once it is closed), WarmingProcessLost.
+        Raises DatabaseUnavailable (also after `close`), WarmingProcessLost.
         """
         try:
             self._connection.send(tuple(wanted))
@@ -82,23 +83,23 @@ class WarmingProcess:
         raise WarmingProcessLost(text)
 
     def close(self) -> None:
-        """Ends the process, or its work for this one; a `read` on its way fails. Again: nothing."""
+        """Ends the process, or its work for this one; a running `read` fails. Can be called again."""
         self._ended()
 
     def _ended(self, error: Exception | None = None) -> str:
-        """Ends it, unless it has ended; how it did, or what went wrong."""
+        """Ends the process unless it has ended; returns how it ended, or what went wrong."""
         with self._lock:
             if not self._is_closed:
                 self._is_closed = True
                 if self._process is not None:
                     return _end(self._process)
                 with suppress(OSError), socket.socket(fileno=os.dup(self._connection.fileno())) as wire:
-                    wire.shutdown(socket.SHUT_RDWR)  # another thread waits there
+                    wire.shutdown(socket.SHUT_RDWR)  # wakes another thread that waits there
         return f"is lost: {error}" if error is not None and str(error) else "ended"
 
 
 def _end(process: int) -> str:
-    """Kills a child of this process and waits for it; how it ended."""
+    """Kills a child of this process and waits for it; returns how it ended."""
     with suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
     with suppress(ChildProcessError):
@@ -107,7 +108,7 @@ def _end(process: int) -> str:
 
 
 class WarmingReads:
-    """A `Reader` that has the process read, and reads here once that is lost. `read` for one thread at a time."""
+    """A `Reader` that lets the process read, and reads itself after the process is lost. For one thread at a time."""
 
     def __init__(self, process: WarmingProcess, here: Reader, memory: MemoryFiles | None = None) -> None:
         self._process = process
@@ -125,7 +126,7 @@ class WarmingReads:
         return self._here(wanted)
 
     def leave(self) -> None:
-        """Ends the process, which is not needed any more; what is read all the same is read here. For the thread that
+        """Ends the process because it is not needed any more; further reads are made here. For the thread that
         reads."""
         self._is_lost = True
         self.close()
@@ -137,8 +138,8 @@ class WarmingReads:
 
 @contextmanager
 def warming_processes(settings: Settings) -> Iterator[list[WarmingProcess]]:
-    """Processes of this one's own while they are needed; none where the settings warm no tables, or the system forks
-    none. No other thread may run."""
+    """Processes for this process only, as long as they are needed. Empty if the settings warm no tables, or fork fails.
+    No other thread may run."""
     processes: list[WarmingProcess] = []
     try:
         for _ in range(_count(settings)):
@@ -154,16 +155,16 @@ def warming_processes(settings: Settings) -> Iterator[list[WarmingProcess]]:
 
 
 class SharedWarming:
-    """Processes that read for all workers of a server, each thing once; from the side of the workers' parent.
+    """Processes that read for all workers of a server, everything once, as seen by the workers' parent.
 
-    Only the first worker in each place is read for: one that takes its place later has processes of its own.
+    Only the first worker in each place uses them; a successor creates its own.
     """
 
     def __init__(self, settings: Settings, workers: int, *, sends_files: bool) -> None:
         """Forks: no other thread may run. `sends_files`: the workers share memory."""
         self._processes: list[int] = []
         self._ends: list[list[Connection | None]] = []
-        """By process the ends for the workers, while this process has them."""
+        """For each process, the workers' ends of its connections, while this process holds them."""
         try:
             for _ in range(_count(settings)):
                 child, ours = _forked(settings, workers, [*self._open_ends()], sends_files=sends_files)
@@ -173,8 +174,8 @@ class SharedWarming:
             _log.warning("fewer processes for the prewarm: %s", error)
 
     def take(self, worker: int) -> list[WarmingProcess]:
-        """In a worker: those that read for it; the ends of others are closed. None are left for a later worker in its
-        place."""
+        """Called in a worker: returns the processes that read for it, and closes the ends of others. None are left for
+        a successor of this worker."""
         taken = [end for ends in self._ends if (end := ends[worker]) is not None]
         for end in self._open_ends():
             if end not in taken:
@@ -182,14 +183,15 @@ class SharedWarming:
         return [WarmingProcess(one) for one in taken]
 
     def leave(self, worker: int) -> None:
-        """In the parent: the worker has its ends, and they close with it."""
+        """Called in the parent: closes its copies of the worker's ends, which then close with the worker."""
         for ends in self._ends:
             end, ends[worker] = ends[worker], None
             if end is not None:
                 end.close()
 
     def ended(self, process: int) -> None:
-        """In the parent: a child was waited for, maybe one of these. Its number may be another's from now on."""
+        """Called in the parent: a child has been waited for, possibly one of these. Its id may be reused from now
+        on."""
         if process in self._processes:
             self._processes.remove(process)
 
@@ -211,7 +213,8 @@ def _count(settings: Settings) -> int:
 def _forked(
     settings: Settings, callers: int, others: Sequence[Connection] = (), *, sends_files: bool
 ) -> tuple[int, list[Connection]]:
-    """A process that reads for so many, and our end for each of them; `others`: ends that it must not keep open.
+    """Forks a process that reads for this many callers; returns the caller's end for each. `others`: ends that it must
+    not keep open.
 
     Raises OSError.
     """

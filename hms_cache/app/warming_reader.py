@@ -1,8 +1,8 @@
-"""The process that reads for the prewarm, from its own side: it answers one server process, or all workers of a server.
+"""The process that reads for the prewarm, from its own side: it serves one server process, or all workers of a server.
 
-Workers ask for the same in the same order, so what they ask for is read once: the process waits a little until all of
-them ask, and answers those that ask for the same out of one snapshot. That began after each of them had taken its
-slots, so it is as good as a read of its own; each of them judges that for itself (`Loader`).
+Workers ask for the same tables in the same order, so these are read once: the process waits briefly until all of them
+have asked, and answers equal requests from one snapshot. The snapshot began after each of them had taken its slots, so
+it is as valid as a read of its own; each worker checks that itself (`Loader`).
 """
 
 from __future__ import annotations
@@ -31,32 +31,33 @@ from hms_cache.store.engine.errors import DatabaseUnavailable
 _log = logging.getLogger(__name__)
 
 NICENESS: Final = 19
-"""The lowest priority: on a machine that is busy with clients it gets a hundredth of a core, on an idle one all."""
+"""The lowest priority: on a machine busy with clients the process gets a hundredth of a core, on an idle one a whole
+core."""
 
 FIRST_PATIENCE_S: Final = 30.0
-"""How long the first worker waits until all others have started, too: each takes a second or two, one after the other,
-and a dump that they read first some more."""
+"""How long the first worker waits until all others have started as well: they start one after the other, in a second or
+two each, plus the time of reading a dump."""
 
 PATIENCE_S: Final = 2.0
-"""How long those that ask wait for one that does not yet: it puts away what it got, in tenths of a second, unless its
-clients keep it busy. Then it is not waited for again before it asks."""
+"""How long callers wait for one that has not asked yet: installing a result takes tenths of a second, unless it is busy
+with clients. After that it is not waited for again until it asks."""
 
 SEND_PATIENCE_S: Final = 30.0
-"""An answer waits so long for a process that does not take it; then that one reads for itself."""
+"""How long an answer waits for a process that does not receive it; that process then reads itself."""
 
 FILES_AT_ONCE: Final = 64
-"""Open files in one message; Linux takes 253."""
+"""Open files in one message; Linux allows 253."""
 
 
 def serve_reads(connections: Sequence[Connection], settings: Settings, parent: int, *, sends_files: bool) -> NoReturn:
-    """In the child, for its whole life, which ends with the parent's, or when nobody asks any more.
+    """The child's main function. It ends with the parent, or when no caller is left.
 
-    `sends_files`: partitions go as files in memory.
+    `sends_files`: partitions are sent as files in memory.
     """
     status = 1
     try:
         end_with_parent(parent)
-        for number in (signal.SIGINT, signal.SIGHUP):  # of a terminal: they are the parent's to answer
+        for number in (signal.SIGINT, signal.SIGHUP):  # from a terminal: the parent handles them
             signal.signal(number, signal.SIG_IGN)
         os.nice(NICENESS)
         with closing(open_database(settings)) as database:
@@ -70,21 +71,21 @@ def serve_reads(connections: Sequence[Connection], settings: Settings, parent: i
 
 
 class _Caller:
-    """A process that asks, one thing at a time."""
+    """A process that asks for one thing at a time."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.wanted: Sequence[Wanted] | None = None
-        """What it asks for; None: nothing at the moment."""
+        """The current request, or None."""
         self.since_s = 0.0
         self.answers = 0
         self.is_late = False
-        """Whether the others have gone on without it."""
+        """Whether the others have continued without it."""
         _limit_sending(connection)
 
 
 class Answering:
-    """Answers all who ask through these connections, those together that ask for the same, until all have gone."""
+    """Answers all requests on these connections, equal ones together, until all callers have gone."""
 
     def __init__(
         self,
@@ -99,10 +100,10 @@ class Answering:
         self._now_s = now_s
         self._first_asked_s: float | None = None
         self.reads = 0
-        """How often the database was read."""
+        """Number of reads of the database."""
 
     def run(self) -> None:
-        """Until all have gone."""
+        """Runs until all callers have gone."""
         while self._callers:
             group, pause_s = self._next_group()
             if group:
@@ -111,7 +112,7 @@ class Answering:
                 self._hear(pause_s)
 
     def _next_group(self) -> tuple[list[_Caller], float | None]:
-        """Those that are answered next; if none, how long to wait for more: None means until somebody asks."""
+        """The callers to answer next; if there are none, how long to wait for more (None: until one asks)."""
         asking = [one for one in self._callers if one.wanted is not None]
         if not asking:
             return [], None
@@ -125,7 +126,7 @@ class Answering:
                 return [], left_s
             for one in awaited:
                 one.is_late = True
-        # Who is behind comes first, and has the others beside it again in the end.
+        # The caller that is furthest behind comes first, until it has caught up with the others.
         behind = min(asking, key=lambda one: one.answers)
         return [one for one in asking if one.wanted == behind.wanted], None
 
@@ -166,7 +167,7 @@ class Answering:
             caller.since_s = self._now_s()
 
     def _answer_to(self, wanted: Sequence[Wanted]) -> tuple[object, list[int]]:
-        """What is sent, and the open files that go with it."""
+        """The message to send, and the open files to send with it."""
         self.reads += 1
         files: list[int] = []
         try:
@@ -180,7 +181,7 @@ class Answering:
 
 
 def receive_files(connection: Connection, count: int) -> list[int]:
-    """The open files that were sent after a message. Raises OSError: not all have come."""
+    """Receives the open files that were sent after a message. Raises OSError if some are missing."""
     files: list[int] = []
     try:
         with socket.socket(fileno=os.dup(connection.fileno())) as wire:
@@ -188,7 +189,7 @@ def receive_files(connection: Connection, count: int) -> list[int]:
                 expected = min(FILES_AT_ONCE, count - len(files))
                 said, some, _, _ = socket.recv_fds(wire, 1, expected, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
                 files += some
-                # At its limit the system opens a part of them, and leaves the rest out: no more will come.
+                # At its limit of open files, the system delivers only some of them, and the rest is lost.
                 if not said or len(some) < expected:
                     raise OSError("open files were lost on their way: this process may open no more")
     except BaseException:

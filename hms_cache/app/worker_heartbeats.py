@@ -1,6 +1,6 @@
-"""Which worker hangs: each counts, once a second, on the event loop that all its clients wait for.
+"""Detects workers that hang: each increments a counter once a second on the event loop that serves all its clients.
 
-The counts are in a page of memory that all processes map, so that a worker which can do nothing any more says so, too.
+The counters are in memory that all processes map, so that a worker that is completely blocked is detected, too.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from typing import Final
 BEAT_INTERVAL_S: Final = 1.0
 
 _LOOKS: Final = 10
-"""In the time after which a worker counts as hanging."""
+"""Number of checks within the time after which a worker counts as hanging."""
 
 _NUMBER_BYTES: Final = 8
 _STOPPED: Final = frozenset("Tt")
-"""States of a process that somebody has stopped, by a signal or with a debugger."""
+"""States of a process that was stopped by a signal or a debugger."""
 
 
 class Heartbeats:
-    """The page. Made by the parent; each worker takes its `slot` after the fork and writes nobody else's."""
+    """The shared memory. Created by the parent; each worker takes its `slot` after the fork and writes no other."""
 
     def __init__(self, count: int) -> None:
         self._numbers = memoryview(mmap.mmap(-1, count * _NUMBER_BYTES)).cast("q")
 
     def slot(self, index: int) -> Heartbeat:
-        """A worker's own, as if it had not begun."""
+        """The counter of one worker, reset."""
         return Heartbeat(self._numbers, index)
 
     def beats(self, index: int) -> int:
-        """How often the worker has counted; 0: it has not begun, or is stopping, which may take long."""
+        """The worker's counter; 0: it has not started yet, or is stopping, which may take long."""
         return self._numbers[index]
 
 
 class Heartbeat:
-    """One worker's count."""
+    """The counter of one worker."""
 
     def __init__(self, numbers: memoryview[int], index: int) -> None:
         self._numbers = numbers
@@ -45,33 +45,33 @@ class Heartbeat:
         numbers[index] = 0
 
     def beat(self) -> None:
-        """On the event loop."""
+        """Called on the event loop."""
         if not self._is_over:
             self._numbers[self._index] += 1
 
     def end(self) -> None:
-        """No more are to be expected."""
+        """Ends counting when the worker stops."""
         self._is_over = True
         self._numbers[self._index] = 0
 
 
 class HangWatch:
-    """For how long each process has been silent, in time that passed for the one that looks, too.
+    """Measures how long each process has been silent, by time that has also passed for the observer.
 
-    A machine that was suspended, or that has no time for anybody, passes for no hanging worker.
+    A machine that was suspended or overloaded does not make workers count as hanging.
     """
 
     def __init__(self, timeout_s: float, is_stopped: Callable[[int], bool]) -> None:
         self._timeout_s = timeout_s
         self._is_stopped = is_stopped
         self.interval_s = max(timeout_s / _LOOKS, BEAT_INTERVAL_S)
-        """Between two looks."""
+        """Interval between checks."""
         self._looked_s: float | None = None
         self._seen: dict[int, tuple[int, float]] = {}
-        """By process id: its count, and for how long that has not changed."""
+        """By process id: its counter, and how long it has not changed."""
 
     def look(self, now_s: float, beats: Mapping[int, int]) -> list[int]:
-        """Those that hang; `beats`: the count of each process."""
+        """The processes that hang. `beats`: the counter of each process."""
         passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, 1.5 * self.interval_s)
         self._looked_s = now_s
         seen: dict[int, tuple[int, float]] = {}
@@ -84,11 +84,11 @@ class HangWatch:
 
 
 def is_stopped(process: int) -> bool:
-    """Whether somebody has stopped the process, as far as the system tells (Linux)."""
+    """Whether the process has been stopped by a signal or a debugger, as far as the system tells (Linux)."""
     try:
         status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    # After the name, which is in parentheses and may have any characters.
+    # After the process name, which is in parentheses and may contain any characters.
     fields = status.rpartition(")")[2].split()
     return bool(fields) and fields[0] in _STOPPED

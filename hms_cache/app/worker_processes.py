@@ -1,9 +1,9 @@
-"""``server.workers`` processes on the same ports: each a whole server, and so a full member of the set of servers.
+"""``server.workers`` processes on the same ports: each is a complete server, and a full member of the set of servers.
 
-The kernel spreads connections over the processes (SO_REUSEPORT). What one of them writes, the others learn from the
-notification log as they do from servers on other machines; how far each has come they tell each other in a page of
-shared memory, so that a client may change from one to another (`WorkerPositions`). The parent starts them,
-passes signals on, replaces one that ends, and serves nobody itself.
+The kernel distributes connections over the processes (SO_REUSEPORT). Each learns of the others' writes from the
+notification log, as from servers on other machines. They publish their positions in shared memory, so that a client may
+switch between them (`WorkerPositions`). The parent starts them, forwards signals, replaces a worker that ends, and
+serves no clients itself.
 """
 
 from __future__ import annotations
@@ -46,34 +46,35 @@ _log = logging.getLogger(__name__)
 Load = Callable[[], Configuration]
 
 _RESTART_PAUSE_S = 1.0
-"""Between the end of a worker and its successor: a worker that cannot live shall not burn the machine."""
+"""Pause between the end of a worker and the start of its successor: a worker that fails at once must not use up the
+machine."""
 
 _START_TIMEOUT_S = 120.0
 
 _LOOK_AGAIN_S = 0.1
 
 _ANSWER_PATIENCE_S = 10.0
-"""How long a successor waits for a worker to say what became of a reload; one that hangs does not say it."""
+"""How long a successor waits for a worker to report the result of a reload; a worker that hangs does not report it."""
 
 _ABORT_PATIENCE_S = 10.0
-"""How long a worker that hangs may take to end with its stacks, and a file with its memory where the system is set so;
-then it is killed."""
+"""How long a hanging worker may take to end after SIGABRT (it writes its stacks and, if the system is configured so, a
+core file) before it is killed."""
 
 _TAKEN, _REFUSED = b"+", b"-"
-"""What a worker says of a reload, after the line with its URI."""
+"""A worker's report about a reload, sent after the line with its URI."""
 
 _IN_ORDER = (0, *(-number for number in STOP))
-"""How a worker ends that is asked to: by the signal itself while it has not begun to start."""
+"""Exit codes of a worker that ends as requested; a negative one if the signal itself ended it before it had started."""
 
-#: `sun_path` less its zero byte: 107 bytes on Linux, 103 on BSD and macOS.
+#: Size of `sun_path` without its terminating zero byte: 107 bytes on Linux, 103 on BSD and macOS.
 _LONGEST_SOCKET_PATH_BYTES = 103
 
-#: Where socket files go when TMPDIR is too deep for them, or cannot be written.
+#: Directories for socket files if the path of TMPDIR is too long or not writable.
 _SHORT_DIRECTORIES = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 class _Workers:
-    """The children by process id. Only the parent's main thread touches it."""
+    """The child processes. Used only by the parent's main thread."""
 
     def __init__(
         self,
@@ -86,48 +87,49 @@ class _Workers:
         metrics: Metrics,
         database: Database,
     ) -> None:
-        """`held_ports`: others than the configured ones where those are 0; the main one first. `metrics`, `database`:
-        what each worker begins with."""
+        """`held_ports`: the actual ports where the configured ones are 0, the main one first. `metrics`, `database`:
+        inherited by each worker."""
         self._warming = warming
         self._metrics = metrics
         self._database = database
         self._load = load
         self._in_force = configuration
-        """What a worker starts with: it must be like the others, whatever the files say by then."""
+        """The configuration with which workers start: equal for all workers, whatever the files contain by then."""
         self._offered: Configuration | None = None
-        """What the last reload found, until a worker has said whether it can be used."""
+        """The configuration of the last reload, until a worker has reported whether it is usable."""
         self._offered_at_s = 0.0
         self._said: set[bytes] = set()
-        """What workers have said of it, those that have ended since, too."""
+        """Reports of workers about it, including workers that have ended since."""
         self._configured = configuration.settings.server
         self._held_ports = held_ports
         self._siblings = siblings
         self._signals = signals
         self._positions = WorkerPositions(siblings.count)
         self._running: dict[int, tuple[int, int]] = {}
-        """Process id to the worker's index and the end of the pipe that tells of its readiness and of reloads."""
+        """The worker's index, and the read end of the pipe for readiness and reloads, by process id."""
         self._due: list[tuple[float, int]] = []
-        """When the place of which worker is filled again."""
+        """Due time and index of workers to restart."""
         self._heartbeats = Heartbeats(siblings.count)
         self._hang_watch = HangWatch(configuration.settings.server.worker_timeout_s, is_stopped)
         self._next_look_s = 0.0
         self._ending: dict[int, float] = {}
-        """Those that hang and have been told to end, with the time by which they must have."""
+        """Hanging workers that were told to end, with their deadline."""
         self._lost = [0] * siblings.count
-        """How many ended unasked, by index."""
+        """Number of unexpected ends, by index."""
         self._awaited = 0
-        """The process that was waited for last, until it was ready; then nothing but answers comes from it."""
+        """The process that was last waited for until it was ready; until then its pipe contains more than reports."""
         self._is_stopping = False
         self._badly_ended = 0
-        """While they stop."""
+        """Number of workers that ended badly during the shutdown."""
 
     def start_all(self) -> str | None:
-        """Starts them one after the other; the URI that they serve, None: a stop was asked for meanwhile.
+        """Starts the workers one after the other. Returns the URI that they serve; None if a stop was requested
+        meanwhile.
 
-        Raises StartupError, with none left.
+        Raises StartupError, with no worker left.
         """
         uri = ""
-        # The first one makes what is missing (an embedded database's schema); the others find it.
+        # The first one creates what is missing (an embedded database's schema); the others find it.
         for index in range(self._siblings.count):
             while not self._is_reload_settled():
                 self._hear(self._signals.heard(_LOOK_AGAIN_S))
@@ -148,9 +150,9 @@ class _Workers:
         return uri
 
     def watch(self) -> None:
-        """Passes signals on and replaces those that end, until all have ended because they were to.
+        """Forwards signals and restarts workers, until all have ended because of a stop.
 
-        Raises HmsCacheError when one of them did not end in order.
+        Raises HmsCacheError if one of them did not end in order.
         """
         while self._is_any_left():
             self._hear(self._signals.heard(self._pause_s()))
@@ -160,15 +162,15 @@ class _Workers:
             raise HmsCacheError(f"{self._badly_ended} of the workers did not end in order: see the log")
 
     def _pause_s(self) -> float | None:
-        """How long there is nothing to do but to hear signals."""
+        """How long to wait for signals before other work is due; None: no limit."""
         moments = [due_s for due_s, _ in self._due]
         if math.isfinite(self._hang_watch.interval_s) and not self._is_stopping:
             moments.append(self._next_look_s)
         return max(0.0, min(moments) - time.monotonic()) if moments else None
 
     def _end_hanging(self) -> None:
-        """Ends workers whose event loop does nothing any more. While all stop there is no telling: that may take long,
-        and is for whoever stops them to judge."""
+        """Ends workers whose event loop is blocked. Not during a shutdown, which may take long and is left to its
+        initiator."""
         now_s = time.monotonic()
         if self._is_stopping or now_s < self._next_look_s:
             return
@@ -191,15 +193,15 @@ class _Workers:
                 os.kill(process, signal.SIGKILL)
 
     def _is_any_left(self) -> bool:
-        """After a look at those that have ended: their signal may have been heard already."""
+        """Collects workers that have ended first: their signal may have been received already."""
         self._reap()
         return bool(self._running or self._due)
 
     def _start(self, index: int) -> int:
-        """Forks one; its process id. No thread runs in the parent, so a fork is safe. Raises OSError."""
+        """Forks a worker; returns its process id. No thread runs in the parent, so a fork is safe. Raises OSError."""
         reading, writing = os.pipe()
         parent = os.getpid()
-        # The one before it has counted there.
+        # The previous worker has used this counter.
         heartbeat = self._heartbeats.slot(index)
         try:
             process = fork()
@@ -218,7 +220,7 @@ class _Workers:
         return process
 
     def _serve(self, writing: int, siblings: Siblings, parent: int, heartbeat: Heartbeat) -> NoReturn:
-        """In the child, for its whole life."""
+        """The child's main function."""
         status = 1
         try:
             end_with_parent(parent)
@@ -242,14 +244,14 @@ class _Workers:
             leave(status)
 
     def _loading(self, siblings: Siblings) -> Load:
-        """In the child: what is in force by now, and at each reload what the sources say then."""
+        """Called in the child: loads the configuration in force first, and at each reload the current one."""
         first = [self._with_held_ports(self._in_force)]
 
         def load() -> Configuration:
             if first:
                 return first.pop()
             loaded = self._load()
-            # The ports stay, the parent holds them; one worker says so.
+            # The ports do not change, since the parent holds them; one worker logs that.
             if siblings.own_index == 0 and loaded.settings.server.port != self._configured.port:
                 _log.warning("these need a restart: server.port")
             return self._with_held_ports(loaded)
@@ -257,7 +259,7 @@ class _Workers:
         return load
 
     def _with_held_ports(self, loaded: Configuration) -> Configuration:
-        """With the ports that are held; listeners that are others than at the start are for a restart."""
+        """The configuration with the ports that are held. Changed listeners need a restart."""
         server = loaded.settings.server.model_copy(update={"port": self._held_ports[0]})
         if server.listeners == self._configured.listeners:
             listeners = tuple(
@@ -268,7 +270,7 @@ class _Workers:
         return replace(loaded, settings=loaded.settings.model_copy(update={"server": server}))
 
     def _wait_until_ready(self, process: int) -> str:
-        """The URI that the worker serves; empty when it ended before, took too long, or all are to stop."""
+        """The URI that the worker serves; empty if it ended before, took too long, or a stop was requested."""
         _, reading = self._running[process]
         self._awaited = process
         end_s = time.monotonic() + _START_TIMEOUT_S
@@ -281,7 +283,7 @@ class _Workers:
         return ""
 
     def _give_up(self) -> None:
-        """Ends all of them, those that serve already, too."""
+        """Ends all workers, including those that serve already."""
         self._stop()
         while self._is_any_left():
             self._signals.heard()
@@ -296,18 +298,19 @@ class _Workers:
             self._stop()
         elif RELOAD in heard:
             self._listen_to_all()
-            self._said.clear()  # of earlier ones
-            # Before the workers do: once they have logged it, the file may say something else.
+            self._said.clear()  # reports about earlier reloads
+            # Before the workers reload: after they have logged it, the file may change again.
             self._reload()
             self._tell_all(RELOAD)
 
     def _tell_all(self, number: signal.Signals) -> None:
-        """None of them is another process by now: those that ended are waited for by `_reap` only."""
+        """None of these ids belongs to another process by now: only `_reap` waits for ended workers."""
         for process in self._running:
             os.kill(process, number)
 
     def _reload(self) -> None:
-        """What workers that are started from now on begin with, if those that run say that it can be used."""
+        """Loads the configuration for workers started from now on; it applies if a running worker reports that it is
+        usable."""
         try:
             loaded = self._load()
         except Exception:
@@ -317,7 +320,7 @@ class _Workers:
         set_up_logging(self._offered.settings.log)
 
     def _is_reload_settled(self) -> bool:
-        """Whether it is known what became of the last reload. It counts if one worker has taken it."""
+        """Whether the result of the last reload is known. It applies if at least one worker has accepted it."""
         if self._offered is None:
             return True
         self._listen_to_all()
@@ -336,13 +339,13 @@ class _Workers:
             self._listen_to(process, reading)
 
     def _listen_to(self, process: int, reading: int) -> None:
-        """Notes what the worker has said of reloads since the last look."""
+        """Collects the worker's reports about reloads since the last check."""
         if process != self._awaited:
             with suppress(BlockingIOError):
                 self._said.add(os.read(reading, 4096)[-1:])
 
     def _reap(self) -> None:
-        """Looks after those that have ended."""
+        """Handles workers that have ended."""
         while self._running:
             process, status = os.waitpid(-1, os.WNOHANG)
             if not process:
@@ -350,7 +353,7 @@ class _Workers:
             found = self._running.pop(process, None)
             if found is None:
                 self._warming.ended(process)
-                continue  # or none of ours: the first process of a container is given those that others left
+                continue  # not a worker: the first process of a container also inherits orphans
             index, reading = found
             self._listen_to(process, reading)
             os.close(reading)
@@ -375,13 +378,13 @@ class _Workers:
             self._due.remove((due_s, index))
             try:
                 self._start(index)
-            except OSError as error:  # the others go on
+            except OSError as error:  # the others continue
                 _log.error("worker %d cannot be started, and is tried again: %s", index, error)
                 self._due.append((now_s + _RESTART_PAUSE_S, index))
 
 
 def _line(reading: int) -> str:
-    """What is written by now, up to the end of the line; no more, since answers may follow."""
+    """Reads what has been written up to the end of the line, but no more, since reports may follow."""
     line = b""
     while (one := os.read(reading, 1)) not in (b"", b"\n"):
         line += one
@@ -389,27 +392,28 @@ def _line(reading: int) -> str:
 
 
 def _tell(writing: int, what: bytes) -> None:
-    with suppress(OSError):  # the parent has gone, and this worker ends with it
+    with suppress(OSError):  # the parent has ended, and this worker ends with it
         os.write(writing, what)
 
 
 def run_workers(load: Load) -> None:
-    """Serves with `server.workers` processes until SIGTERM or SIGINT, which drains them all; SIGHUP reloads them all.
+    """Serves with `server.workers` processes until SIGTERM or SIGINT, which drains all of them; SIGHUP reloads all of
+    them.
 
     Prints one ``ready thrift://HOST:PORT`` when all of them listen. Raises ``ConfigurationError`` or ``StartupError``,
-    ``HmsCacheError`` when workers did not end in order.
+    and ``HmsCacheError`` if workers did not end in order.
     """
     configuration = load()
     set_up_logging(configuration.settings.log)
     show_crashes()
-    # What is made before the workers are forked takes its memory once.
+    # Objects created before the fork take their memory only once.
     metrics = Metrics()
     database = open_database(configuration.settings, metrics.database)
     settings_by_site_key()
     tune_interpreter()
     settings = configuration.settings.server
     with ExitStack() as held:
-        # Before the ports are held and signals are noted: they are forked.
+        # Before ports are held and signals handled, because they are forked.
         warming = held.enter_context(_shared_warming(configuration))
         signals = held.enter_context(closing(Signals()))
         signals.take(CHILD_ENDED)
@@ -431,7 +435,7 @@ def _shared_warming(configuration: Configuration) -> closing[SharedWarming]:
 
 
 def _siblings(configuration: Configuration, held: ExitStack) -> Siblings:
-    """What the workers need to find each other; what has to be given back at the end goes onto the stack."""
+    """What the workers need to find each other. Resources to release are pushed onto the stack."""
     settings = configuration.settings.admin
     count = configuration.settings.server.workers
     shares = configuration.settings.server.workers_share_memory and configuration.settings.cache.enabled
@@ -444,7 +448,7 @@ def _siblings(configuration: Configuration, held: ExitStack) -> Siblings:
 
 
 def _memory_directory(held: ExitStack) -> Path | None:
-    """Where the workers find each other's files in memory; what lies there are links of some bytes."""
+    """The directory through which the workers find each other's files in memory; it contains only small links."""
     if not memory_files.is_available():
         _log.info("the workers share no memory: this system has no sealed files in memory")
         return None
@@ -456,7 +460,7 @@ def _memory_directory(held: ExitStack) -> Path | None:
 
 
 def _socket_directory(count: int, held: ExitStack) -> Path | None:
-    """Where the workers' socket files are: in the first place that has room for them, in path length, too."""
+    """The directory of the workers' socket files: the first one that is writable and whose path is short enough."""
     problems: list[str] = []
     for parent in dict.fromkeys((tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR"), *_SHORT_DIRECTORIES)):
         if not parent:
@@ -477,12 +481,12 @@ def _socket_directory(count: int, held: ExitStack) -> Path | None:
 
 
 def _hold_port(host: str, port: int) -> socket.socket:
-    """Reserves the port for all workers: bound with SO_REUSEPORT and never listened on. Raises StartupError.
+    """Reserves the port for all workers: bound with SO_REUSEPORT, never listening. Raises StartupError.
 
-    SO_REUSEADDR, too: connections of a server before this one may still be ending (TIME_WAIT) for a minute.
+    Also SO_REUSEADDR: connections of a previous server may be in TIME_WAIT for a minute.
     """
     try:
-        # Sharing is allowed to every process of this user: another server's port must not be joined.
+        # Every process of this user could share the port: it must not be shared with another server.
         with _bound(host, port, shared=False) as alone:
             alone.listen()
         held = _bound(host, port, shared=True)

@@ -1,1 +1,1 @@
-"""What protects the server, of the configuration: TLS, who clients are, what they may."""
+"""Security configuration: TLS, authentication, authorization."""

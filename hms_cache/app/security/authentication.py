@@ -1,4 +1,4 @@
-"""The mechanisms of the configuration."""
+"""Creates the authentication mechanisms from the configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from hms_cache.errors import StartupError
 
 
 def mechanisms(settings: Settings, tokens: TokenManager | None = None) -> dict[str, Callable[[], Mechanism]]:
-    """By SASL's names; empty when clients need not authenticate. Raises StartupError for what cannot work."""
+    """Mechanisms by SASL name; empty if clients need not authenticate. Raises StartupError for an unusable
+    configuration."""
     found: dict[str, Callable[[], Mechanism]] = {}
     if settings.authentication.kerberos_enabled:
         options = kerberos_options(settings.authentication)
@@ -44,7 +45,7 @@ def mechanisms(settings: Settings, tokens: TokenManager | None = None) -> dict[s
 
 
 def kerberos_options(settings: AuthenticationSettings) -> KerberosOptions:
-    """The server's name and key. Raises StartupError when the keytab has no such key."""
+    """The server's name and key. Raises StartupError if the keytab does not contain the key."""
     try:
         import gssapi
     except (ImportError, OSError) as error:
@@ -68,8 +69,8 @@ def kerberos_options(settings: AuthenticationSettings) -> KerberosOptions:
 
 
 def directory_options(settings: AuthenticationSettings) -> DirectoryOptions:
-    """Where users' passwords are known. Raises StartupError without the package that asks there, and for filters that
-    are none."""
+    """The directory that checks users' passwords. Raises StartupError if the required package is missing or a filter is
+    invalid."""
     try:
         from ldap3.core.exceptions import LDAPInvalidFilterError
         from ldap3.operation.search import parse_filter
@@ -105,7 +106,7 @@ def _filters(settings: AuthenticationSettings) -> FilterOptions:
     return FilterOptions(
         users=frozenset(name.lower() for name in settings.ldap_user_filter),
         groups=frozenset(name.lower() for name in settings.ldap_group_filter),
-        # As in Hive: a pattern without a name in it is the place itself.
+        # As in Hive: a pattern without a name is the base itself.
         group_bases=tuple(one.partition(",")[2] if "=%s" in one else one for one in patterns),
         group_class=settings.ldap_group_class_key,
         group_key=settings.ldap_group_membership_key,

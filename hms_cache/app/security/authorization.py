@@ -1,4 +1,4 @@
-"""The authorizer of the configuration."""
+"""Creates the authorizer from the configuration."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from hms_cache.config import Settings
 from hms_cache.errors import StartupError
 
 _STOP_TIMEOUT_S = 2.0
-"""For a look at a file that does not answer: the thread ends with the process."""
+"""Time limit for reading a file that does not respond; the thread then ends with the process."""
 
 LOGGED_MAX_AGE_S = 60.0
-"""How long decisions are kept at most where grants are logged: what another metastore changes is in no log."""
+"""Maximum age of decisions if grants are logged: changes by other metastores are not logged."""
 
 _REMEDY = "See docs/security.md for what a policy file says."
 
 
 def authenticates(settings: Settings) -> bool:
-    """Whether clients of the port with these settings show who they are."""
+    """Whether clients of a port with these settings authenticate."""
     given = settings.authentication
     return given.kerberos_enabled or given.plain != "off" or bool(given.jwt_jwks_url)
 
 
 def require_authentication(settings: Settings) -> None:
-    """Of one port's settings. Raises StartupError when somebody is authorized by a name that anybody can give."""
+    """Checks one port's settings. Raises StartupError if authorization would rely on names that any client can
+    claim."""
     if settings.authorization.provider != "off" and not (authenticates(settings) or settings.security.accept_insecure):
         raise StartupError(
             f"authorization.provider = {settings.authorization.provider}: clients of port {settings.server.port} do not"
@@ -42,7 +43,7 @@ def require_authentication(settings: Settings) -> None:
 
 
 def policy_file(settings: Settings) -> PolicyFile | None:
-    """The policy of a file; None with another provider. Raises StartupError for what cannot work."""
+    """The policy in a file; None with another provider. Raises StartupError for an unusable configuration."""
     file = settings.authorization.policy_file
     if settings.authorization.provider != "policy":
         return None
@@ -54,14 +55,14 @@ def policy_file(settings: Settings) -> PolicyFile | None:
 
 
 def _sources(settings: Settings) -> frozenset[str]:
-    """Of groups that a policy may name beside its own."""
+    """Sources of groups that a policy may use in addition to its own."""
     found = {DIRECTORY_GROUPS: settings.authorization.directory_groups}
     found[TOKEN_GROUPS] = bool(settings.authentication.jwt_groups_claim)
     return frozenset(name for name, is_on in found.items() if is_on)
 
 
 def policy_service(settings: Settings) -> PolicyService | None:
-    """The policy service; None with another provider. Raises StartupError for what cannot work."""
+    """The policy service; None with another provider. Raises StartupError for an unusable configuration."""
     given = settings.authorization
     if given.provider != "opa":
         return None
@@ -78,8 +79,8 @@ def policy_service(settings: Settings) -> PolicyService | None:
 def asking_authorizer(
     settings: Settings, grants: GrantSource, service: PolicyService | None, groups: KnownGroups | None
 ) -> AskingAuthorizer | None:
-    """The authorizer that asks the database or the policy service; None with another provider. `groups`: those of the
-    directory, if it counts."""
+    """The authorizer that asks the database or the policy service; None with another provider. `groups`: the
+    directory's groups, if they count."""
     given = settings.authorization
     if given.provider == "sql":
         services = frozenset(given.service_users)
@@ -102,14 +103,15 @@ def asking_authorizer(
 
 
 def _with_groups(groups: KnownGroups | None, max_age_s: float) -> tuple[float, GroupsOf]:
-    """How long decisions live, and who tells their groups: asked for each where none lives longer than groups may."""
+    """The maximum age of decisions, and the source of their groups: asked for each decision if decisions do not outlive
+    groups."""
     if groups is None:
         return max_age_s, nobody_knows
     return (groups.max_age_s, groups.of) if max_age_s >= groups.max_age_s else (max_age_s, groups.recent)
 
 
 def follow_grants(settings: Settings, authorizer: AskingAuthorizer, cache: Cache) -> None:
-    """Has the events of the log end what was decided before them, where changes of grants are in it."""
+    """Makes events of the log invalidate earlier decisions, if changes of grants are logged."""
     if settings.authorization.provider != "sql" or settings.authorization.sql_grants != "logged":
         return
     authorizer.is_current = lambda: cache.freshness.ensure(wants_proof=True)
@@ -117,7 +119,7 @@ def follow_grants(settings: Settings, authorizer: AskingAuthorizer, cache: Cache
 
 
 def keep_current(policy: PolicyFile, interval_s: float, starting: ExitStack) -> None:
-    """Looks at the file again and again, from now on."""
+    """Checks the file for changes from now on."""
 
     def look() -> float:
         policy.reload_if_changed()
@@ -129,7 +131,7 @@ def keep_current(policy: PolicyFile, interval_s: float, starting: ExitStack) -> 
 
 
 def reload(policy: PolicyFile) -> None:
-    """Takes the file now. Raises StartupError, with the policy as it was."""
+    """Reloads the file now. Raises StartupError, and then the policy is unchanged."""
     try:
         policy.reload()
     except PolicyError as error:

@@ -1,4 +1,4 @@
-"""Files of certificates, keys and revocation lists, as the settings name them."""
+"""Files of certificates, keys and revocation lists in the settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hms_cache.errors import StartupError
 
 
 def content_of(file: Path, setting: str) -> bytes:
-    """Of the file that this setting names. Raises StartupError."""
+    """The content of the file in this setting. Raises StartupError."""
     try:
         return file.read_bytes()
     except OSError as error:
@@ -20,12 +20,13 @@ def content_of(file: Path, setting: str) -> bytes:
 
 
 def reason_of(error: Exception) -> str:
-    """Why a file could not be used, in a few words."""
+    """A short reason why a file could not be used."""
     return (error.reason if isinstance(error, ssl.SSLError) else None) or str(error) or type(error).__name__
 
 
 def trust(context: ssl.SSLContext, file: Path, problem: str, remedy: str) -> None:
-    """Has the context take what it checks certificates by from a file. Raises StartupError, of this problem."""
+    """Loads trusted certificates or revocation lists from a file into the context. Raises StartupError with
+    `problem`."""
     try:
         context.load_verify_locations(file)
     except (ssl.SSLError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Certificates and keys of the configuration, as the TLS context of a listener."""
+"""Loads certificates and keys of the configuration into the TLS context of a listener."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from hms_cache.config.sections import ServerSettings
 from hms_cache.errors import StartupError
 
 _JAVA_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
-"""How the files of Java's own key stores begin: JKS and JCEKS."""
+"""First bytes of Java's own key stores: JKS and JCEKS."""
 
 _PKCS12_TAG = b"\x30"
-"""The ASN.1 sequence that a PKCS12 file is; PEM is text."""
+"""Tag of the ASN.1 sequence with which a PKCS12 file begins; PEM is text."""
 
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
-"""Of TLS 1.2: what gives forward secrecy and is authenticated as a whole (RFC 7525, 4.2); Java 8 has some of it."""
+"""Ciphers for TLS 1.2: those with forward secrecy and authenticated encryption (RFC 7525, 4.2); Java 8 supports
+some."""
 
 ENDS_SOON_S = 30 * 24 * 3600.0
-"""A certificate that ends within a month is told: authorities of companies take their time."""
+"""A certificate that expires within a month is reported: corporate authorities take their time."""
 
 _NO_CHECK_TIME = 0x200000
-"""OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which Python has no name."""
+"""OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python does not define."""
 
 
 def server_context(settings: ServerSettings, *, asks_clients: bool = True) -> ssl.SSLContext:
-    """The context that the settings `tls_*` describe, from files as they are now. Raises StartupError.
+    """The context described by the settings `tls_*`, from the current files. Raises StartupError.
 
-    `asks_clients`: for certificates, as far as the settings want them.
+    `asks_clients`: requests client certificates if the settings say so.
     """
     assert settings.tls_certificate_file is not None, "the settings were checked"
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[
         settings.tls_minimum_version
     ]
-    # A client could keep the loop busy with handshakes within one connection.
+    # A client could keep the loop busy with handshakes on one connection.
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     try:
         context.set_ciphers(settings.tls_ciphers or _CIPHERS)
@@ -57,9 +58,9 @@ def server_context(settings: ServerSettings, *, asks_clients: bool = True) -> ss
 
 
 def end_of_certificate_s(settings: ServerSettings) -> float | None:
-    """When the certificate ends, in seconds since 1970; None if OpenSSL does not say. Raises StartupError.
+    """Expiry of the certificate, in seconds since 1970; None if OpenSSL does not report it. Raises StartupError.
 
-    The certificate itself is all that is trusted: what it says can be read then, though clients would refuse it.
+    Only the certificate itself is trusted, so it can be read even if clients would refuse it.
     """
     context = server_context(settings, asks_clients=False)
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -109,7 +110,7 @@ def _load_certificate(context: ssl.SSLContext, settings: ServerSettings) -> None
             with _pem_of_pkcs12(file, content, password) as (pem, pem_password):
                 context.load_cert_chain(pem, password=pem_password)
         else:
-            # A function, so that OpenSSL does not ask on the terminal for a password that is missing.
+            # A function, so that OpenSSL does not ask for a missing password on the terminal.
             context.load_cert_chain(file, settings.tls_key_file, password=lambda: password)
     except (ssl.SSLError, OSError, ValueError) as error:
         key_file = settings.tls_key_file or file
@@ -121,10 +122,9 @@ def _load_certificate(context: ssl.SSLContext, settings: ServerSettings) -> None
 
 @contextmanager
 def _pem_of_pkcs12(file: Path, content: bytes, password: str) -> Iterator[tuple[str, str]]:
-    """A file with certificate and key for OpenSSL, which reads no others, and its password.
+    """Yields a file with certificate and key in PEM, the only format that OpenSSL can read here, and its password.
 
-    The key is encrypted with a password that is made for it: the file's own permissions are not all that protects it
-    in the instant that it exists.
+    The key is encrypted with a random password: the file's permissions are not the only protection while it exists.
     """
     try:
         from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
@@ -140,7 +140,7 @@ def _pem_of_pkcs12(file: Path, content: bytes, password: str) -> Iterator[tuple[
     pem_password = secrets.token_hex(32)
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(pem_password.encode()))
     pem += b"".join(one.public_bytes(Encoding.PEM) for one in (certificate, *others))
-    handle, name = tempfile.mkstemp(prefix="hms-cache-", suffix=".pem")  # for this user only
+    handle, name = tempfile.mkstemp(prefix="hms-cache-", suffix=".pem")  # readable by this user only
     try:
         with os.fdopen(handle, "wb") as writing:
             writing.write(pem)

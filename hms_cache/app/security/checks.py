@@ -1,6 +1,6 @@
-"""What ``hms-cache check`` tries of TLS, authentication and authorization: what clients will meet.
+"""``hms-cache check`` for TLS, authentication and authorization: tries what clients will use.
 
-Only what is turned on is tried. The server's own account is used, as the server would.
+Only what is enabled is tried, with the server's own account.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _STRANGER = "hms-cache-check"
-"""A user whom no directory has."""
+"""A user that exists in no directory."""
 
 
 def _made(findings: Findings, make: Callable[[], T]) -> T | None:
-    """What is made of the settings; None if they are wrong, which is told."""
+    """The result of `make`; None if the settings are invalid, which is reported."""
     try:
         return make()
     except StartupError as error:
@@ -51,7 +51,7 @@ def _made(findings: Findings, make: Callable[[], T]) -> T | None:
 
 
 def check_security(findings: Findings, settings: Settings) -> None:
-    """All of them, each only if it is turned on."""
+    """Runs all of them, each only if it is enabled."""
     ports = _made(findings, lambda: settings_of_ports(settings))
     if ports is None:
         return
@@ -118,9 +118,10 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
 
 
 def _check_who_is_trusted(findings: Findings, settings: Settings) -> None:
-    """Whoever can change what is read of them lets in whom he likes: they are on this machine, or prove who they are.
+    """Whoever can modify replies of these services can grant himself access: they must be on this machine, or
+    authenticate.
 
-    Addresses are told without what stands before the host: it may be a password.
+    Addresses are reported without the part before the host, which may contain a password.
     """
     section, policy = settings.authentication, settings.authorization
     asks_directory = section.plain == "ldap" or policy.directory_groups or section.proxy_groups == "directory"
@@ -173,7 +174,7 @@ def _check_certificate(findings: Findings, settings: Settings) -> None:
     trusting.verify_mode = ssl.CERT_NONE
     certificate = shake_hands(context, trusting, None).getpeercert(binary_form=True)
     assert certificate is not None, "every server shows one"
-    # The certificate itself is all that is trusted here: left are its dates and its names.
+    # Only the certificate itself is trusted: this leaves the checks of dates and names.
     trusting.load_verify_locations(cadata=certificate)
     trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     trusting.verify_mode = ssl.CERT_REQUIRED
@@ -214,7 +215,7 @@ def _check_keytab(findings: Findings, settings: Settings) -> None:
     name = gssapi.Name(options.principal, gssapi.NameType.kerberos_principal)
     store = {"client_keytab": f"FILE:{options.keytab}", "ccache": f"MEMORY:{secrets.token_hex(8)}"}
     try:
-        # The server asks for a ticket for itself, and reads it with its own key, as it reads clients'.
+        # The server requests a ticket for itself, and decrypts it with its own key, as it does with those of clients.
         own = gssapi.Credentials(name=name, usage="initiate", store=store)
         client = gssapi.SecurityContext(name=name, creds=own, usage="initiate")
         keys = {"keytab": f"FILE:{options.keytab}"}

@@ -18,9 +18,9 @@ from hms_cache.store.security.tokens import Tokens
 
 
 def token_manager(settings: Settings, tokens: Tokens, groups_of: GroupsOf, *, is_hive_3: bool) -> TokenManager | None:
-    """None where clients have no tickets to ask with, or tokens are off. Raises StartupError.
+    """None if clients cannot get tickets to request tokens, or if tokens are disabled. Raises StartupError.
 
-    `groups_of`: of those for whom proxy users act.
+    `groups_of`: groups of the users for whom proxy users act.
     """
     section = settings.authentication
     if not (section.kerberos_enabled and section.delegation_tokens):
@@ -39,12 +39,12 @@ def token_manager(settings: Settings, tokens: Tokens, groups_of: GroupsOf, *, is
 
 
 def server_principal(settings: AuthenticationSettings) -> str:
-    """With the host's name in it."""
+    """The server's principal, with the host's name inserted."""
     return settings.kerberos_principal.replace("_HOST", socket.getfqdn().lower())
 
 
 def local_names(settings: AuthenticationSettings) -> LocalNames:
-    """How principals become users. Raises StartupError."""
+    """The rules that map principals to users. Raises StartupError."""
     principal = server_principal(settings)
     try:
         return LocalNames(settings.auth_to_local, principal.rpartition("@")[2] if "@" in principal else "")
@@ -53,7 +53,7 @@ def local_names(settings: AuthenticationSettings) -> LocalNames:
 
 
 def passwords_of_tokens(tokens: TokenManager, names: LocalNames) -> Callable[[bytes], tuple[str, str, str, bytes]]:
-    """For `DigestMd5Mechanism`."""
+    """Looks up passwords for `DigestMd5Mechanism`."""
 
     def look(identifier: bytes) -> tuple[str, str, str, bytes]:
         try:
@@ -68,6 +68,6 @@ def passwords_of_tokens(tokens: TokenManager, names: LocalNames) -> Callable[[by
 
 
 def user_of(token: TokenIdentifier, names: LocalNames) -> str:
-    """The short name. Raises AuthenticationError."""
+    """The short name of a token's owner. Raises AuthenticationError."""
     owner = token.owner
     return names.of(owner) if "@" in owner or "/" in owner else owner

@@ -1,4 +1,4 @@
-"""When the server's certificate and the revocation lists end: for monitoring, and in the log when it is soon."""
+"""Expiry of the server's certificate and of revocation lists, for monitoring and as a warning in the log."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _STOP_TIMEOUT_S = 5.0
 
 
 class _End(ABC):
-    """Of something that ends one day, and is read from files."""
+    """Something that expires and is read from files."""
 
     task: ClassVar[str]
     soon_s: ClassVar[float]
-    """How long before the end it is told."""
+    """Time before the expiry from which it is logged."""
     what: ClassVar[str]
     what_then: ClassVar[str]
 
     def __init__(self, settings: Settings, gauge: Gauge, clock: Clock) -> None:
-        """Raises StartupError for files that cannot be used."""
+        """Raises StartupError if files cannot be used."""
         self._gauge = gauge
         self._clock = clock
         self._told_s = float("-inf")
@@ -42,10 +42,11 @@ class _End(ABC):
 
     @abstractmethod
     def _read(self, settings: Settings) -> float | None:
-        """When it ends, in seconds since 1970; None: never, or it is not there. Raises StartupError."""
+        """The expiry in seconds since 1970; None: never, or not configured. Raises StartupError."""
 
     def renewed(self, settings: Settings) -> Callable[[], None]:
-        """For a reload: as the files are now; what is returned takes it. Raises StartupError, with nothing taken."""
+        """For a reload: reads the current files, and returns a function that applies the result. Raises StartupError
+        without a change."""
         ends_s = self._read(settings)
         return lambda: self._take(ends_s)
 
@@ -54,13 +55,13 @@ class _End(ABC):
         self._gauge.set(ends_s or 0)
 
     def start(self, stack: ExitStack) -> None:
-        """Look every hour; what has to be stopped again goes onto the stack."""
+        """Checks every hour. Actions for the shutdown are pushed onto the stack."""
         task = BackgroundTask(self.task, self.look)
         task.start()
         stack.callback(task.stop, _STOP_TIMEOUT_S)
 
     def look(self) -> float:
-        """Tells once a day when the end is near, or was; returns when to look again."""
+        """Logs once a day if the expiry is near or past. Returns the pause until the next check."""
         ends_s, now_s = self._ends_s, self._clock.monotonic_s()
         if ends_s is not None and now_s - self._told_s >= DAY_S:
             left_s = ends_s - self._clock.epoch_s()
@@ -76,7 +77,7 @@ class _End(ABC):
 
 
 class CertificateEnd(_End):
-    """Of the certificate that new connections are shown."""
+    """Expiry of the certificate that new connections get."""
 
     task = "hms-certificate"
     soon_s = ENDS_SOON_S
@@ -88,8 +89,8 @@ class CertificateEnd(_End):
 
 
 class RevocationListEnd(_End):
-    """Of the first of the lists that clients' certificates are looked up in. Authorities make a new one each week or
-    each day, and let the old one be in force some time longer: a day before its end it is late."""
+    """Expiry of the first of the lists by which client certificates are checked. Authorities issue a new one every week
+    or day, and let the old one overlap: a day before its expiry the new one is late."""
 
     task = "hms-revocation-lists"
     soon_s = DAY_S
@@ -102,7 +103,7 @@ class RevocationListEnd(_End):
 
 
 def end_of(settings: Settings) -> float | None:
-    """None where no port has TLS."""
+    """The expiry; None if no port has TLS."""
     has_tls = any(one.tls_enabled for one in settings.server.ports())
     has_tls = has_tls or (settings.admin.enabled and settings.admin.tls_enabled)
     return end_of_certificate_s(settings.server) if has_tls else None

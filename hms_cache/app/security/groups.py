@@ -1,4 +1,4 @@
-"""Where groups of users are known: the directory of the configuration, and the operating system."""
+"""Sources of users' groups: the configured directory, and the operating system."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hms_cache.config import Settings
 from hms_cache.errors import StartupError
 
 SYSTEM_MAX_AGE_S = 60.0
-"""Of the system's groups; as old as a directory's may be by default."""
+"""Maximum age of the system's groups; the default for a directory's is the same."""
 
 
 def directory_groups(settings: Settings) -> KnownGroups | None:
-    """Groups of the directory; None where nobody wants them. Raises StartupError."""
+    """Groups of the directory; None if nothing uses them. Raises StartupError."""
     authorizes = settings.authorization.directory_groups
     if not authorizes and settings.authentication.proxy_groups != "directory":
         return None
@@ -49,7 +49,7 @@ def directory_groups(settings: Settings) -> KnownGroups | None:
 
 
 def groups_for_proxies(directory: KnownGroups | None) -> GroupsOf:
-    """For `ProxyUsers`: the directory's, or the system's."""
+    """For `ProxyUsers`: groups of the directory, otherwise of the system."""
     known = directory or KnownGroups(_ask_system(SystemGroups()), SYSTEM_MAX_AGE_S)
 
     def groups_of(user: str) -> frozenset[str]:
@@ -65,7 +65,7 @@ def _ask_system(system: SystemGroups) -> GroupsOf:
     def ask(user: str) -> frozenset[str]:
         try:
             return system.of(user)
-        except OSError as error:  # a TimeoutError is one
+        except OSError as error:  # includes TimeoutError
             raise UndecidedError(f"the operating system does not return groups: {error}") from error
 
     return ask

@@ -1,4 +1,4 @@
-"""Thrift over HTTP and bearer tokens of the configuration."""
+"""Thrift over HTTP, and bearer tokens, of the configuration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hms_cache.server.transports.http import HttpLimits, HttpPort
 
 
 def http_port(settings: Settings, tokens: BearerTokens | None, buffers: BufferBudget) -> HttpPort | None:
-    """Of one port's settings; None where clients speak Thrift as it is. Raises StartupError for what cannot work.
+    """HTTP for one port's settings; None if clients use plain Thrift. Raises StartupError for an unusable
+    configuration.
 
     `tokens`: see `bearer_tokens`.
     """
@@ -51,7 +52,7 @@ def http_port(settings: Settings, tokens: BearerTokens | None, buffers: BufferBu
 
 
 def bearer_tokens(settings: Settings) -> BearerTokens | None:
-    """Of the whole server: ports and the management port check with the same keys; None where nobody sends tokens.
+    """For the whole server: all ports and the management port use the same keys. None if no tokens are configured.
 
     Reads the keys. Raises StartupError.
     """
@@ -83,7 +84,7 @@ def bearer_tokens(settings: Settings) -> BearerTokens | None:
 
 
 def key_set(section: AuthenticationSettings) -> KeySet:
-    """The issuer's keys, not read yet. Raises StartupError without the package that knows them."""
+    """The issuer's keys, not read yet. Raises StartupError if the required package is missing."""
     try:
         from jwt.algorithms import has_crypto
     except ImportError as error:

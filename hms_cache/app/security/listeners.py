@@ -1,4 +1,4 @@
-"""Tokens of the change feed's listeners, as the configuration names them."""
+"""Tokens of the change feed's listeners, from the configuration."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _REMEDY = "Each line needs a user's name and a token of 16 characters or more; s
 
 
 def listener_tokens(settings: Settings) -> ListenerTokens:
-    """Those of the file, none without one. Raises StartupError for a file that cannot be used."""
+    """The tokens in the configured file; empty without one. Raises StartupError if the file cannot be used."""
     tokens = ListenerTokens(None)
     new_listener_tokens(tokens, settings)()
     return tokens
 
 
 def new_listener_tokens(tokens: ListenerTokens, settings: Settings) -> Callable[[], None]:
-    """Reads the file now; what is returned takes it. Raises StartupError, with the tokens as they were."""
+    """Reads the file now, and returns a function that applies the result. Raises StartupError without a change."""
     try:
         return partial(tokens.take, tokens.read(settings.admin.listener_tokens_file))
     except ListenerTokensError as error:

@@ -1,4 +1,4 @@
-"""The ports of the configuration, each with its TLS, its transport and its mechanisms."""
+"""The ports of the configuration, each with its TLS, transport and mechanisms."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SETTINGS = {
     "ldap": "authentication.plain",
     "jwt": "authentication.jwt_jwks_url",
 }
-"""What sets a mechanism up."""
+"""The settings that enable each mechanism."""
 
 
 def settings_of_ports(settings: Settings) -> tuple[tuple[str, Settings], ...]:
-    """For each port its name among the settings, and the settings as if it were the only one. Raises StartupError for
-    mechanisms that cannot be meant."""
+    """For each port, its name in the settings, and the settings as if it were the only port. Raises StartupError for
+    invalid mechanisms."""
     ready = _ready(settings.authentication)
     found: list[tuple[str, Settings]] = []
     used: set[str] = set()
@@ -68,7 +68,7 @@ def _chosen(name: str, server: ServerSettings, ready: frozenset[str], *, is_alon
             )
     if server.mechanisms:
         return frozenset(server.mechanisms) - {"none"}
-    if is_alone:  # what does not go together is refused by those who would use it
+    if is_alone:  # combinations that are not possible are refused elsewhere
         return ready
     possible = ready & MECHANISMS[server.transport_mode]
     if ready and not possible:
@@ -92,17 +92,17 @@ def _only(section: AuthenticationSettings, chosen: frozenset[str]) -> Authentica
 
 @frozen
 class Ports:
-    """All of them, the main one first."""
+    """All ports, the main one first."""
 
     ports: tuple[Port, ...]
     tokens: BearerTokens | None
-    """Checks bearer tokens; None where nobody sends any."""
+    """Checks bearer tokens; None if no tokens are configured."""
 
     def renewed(self, server: ServerSettings) -> Callable[[], None]:
-        """Certificates and keys as the files are now; what is returned takes them for connections from then on.
-        `server` has these ports.
+        """Loads certificates and keys from the current files, and returns a function that applies them to new
+        connections. `server` has these ports.
 
-        Raises StartupError, with nothing taken.
+        Raises StartupError without a change.
         """
         renewed = [
             (port.tls, server_context(one))
@@ -117,15 +117,15 @@ class Ports:
         return take
 
     def handshakes(self) -> Mapping[tuple[str, ...], float]:
-        """How those of TLS ended, over all ports."""
+        """Outcomes of TLS handshakes, over all ports."""
         return _outcomes(port.tls for port in self.ports)
 
     def authentications(self) -> Mapping[tuple[str, ...], float]:
-        """How negotiations and checks of tokens ended, over all ports."""
+        """Outcomes of authentications, over all ports."""
         return _outcomes(part for port in self.ports for part in (port.sasl, port.http))
 
     def close(self) -> None:
-        """No more negotiations."""
+        """Ends the threads of authentication."""
         for port in self.ports:
             if port.sasl is not None:
                 port.sasl.close()
@@ -142,7 +142,8 @@ def _outcomes(parts: Iterable[Handshakes | None]) -> dict[tuple[str, ...], float
 
 
 def open_ports(settings: Settings, delegation: TokenManager | None, buffers: BufferBudget) -> Ports:
-    """The ports, not listening yet. Raises StartupError for what cannot work, or is not safe and not accepted."""
+    """Creates the ports, not listening yet. Raises StartupError for an unusable configuration, or an insecure one that
+    is not accepted."""
     each = settings_of_ports(settings)
     tokens = bearer_tokens(settings)
     ports: list[Port] = []
@@ -166,7 +167,7 @@ def port_of(
     *,
     is_alone: bool,
 ) -> Port:
-    """One of them, from its own settings (`settings_of_ports`). Raises StartupError."""
+    """Creates one port from its own settings (`settings_of_ports`). Raises StartupError."""
     server = settings.server
     try:
         found = mechanisms(settings, delegation)

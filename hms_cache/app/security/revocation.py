@@ -1,6 +1,7 @@
-"""Revocation lists (CRLs): which certificates of clients their authorities have withdrawn.
+"""Revocation lists (CRLs): certificates of clients that their authorities have withdrawn.
 
-OpenSSL judges a client's certificate with them; here they are read, and looked at for what OpenSSL would take silently.
+OpenSSL checks certificates with them; here they are loaded, and checked for mistakes that OpenSSL would silently
+accept.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _BEGIN, _END = b"-----BEGIN X509 CRL-----", b"-----END X509 CRL-----"
 
 
 def load_revocation_lists(context: ssl.SSLContext, file: Path) -> None:
-    """Has the context refuse certificates that a list in the file withdraws, and those of authorities without a list
-    that is in force (OpenSSL's `X509_V_FLAG_CRL_CHECK_ALL`). Raises StartupError."""
+    """Makes the context refuse certificates that a list in the file withdraws, and certificates of authorities without
+    a valid list (OpenSSL's `X509_V_FLAG_CRL_CHECK_ALL`). Raises StartupError."""
     if not _lists_in(file):
         raise StartupError(
             f"{_SETTING}: {file} holds no revocation lists in PEM",
@@ -30,7 +31,7 @@ def load_revocation_lists(context: ssl.SSLContext, file: Path) -> None:
     before = context.cert_store_stats()["x509"]
     trust(context, file, f"{_SETTING}: no use of {file}", "It must hold nothing but revocation lists in PEM.")
     if context.cert_store_stats()["x509"] != before:
-        # OpenSSL would take it for one more authority that may sign certificates of clients.
+        # OpenSSL would add it to the authorities that may sign client certificates.
         raise StartupError(
             f"{_SETTING}: {file} holds certificates, too",
             remedy="Authorities go into server.tls_client_ca_file; leave the revocation lists alone in this file.",
@@ -39,7 +40,7 @@ def load_revocation_lists(context: ssl.SSLContext, file: Path) -> None:
 
 
 def end_of_revocation_lists_s(file: Path) -> float | None:
-    """When the first of them ends, in seconds since 1970; None: they have no end. Raises StartupError."""
+    """The earliest expiry, in seconds since 1970; None: they do not expire. Raises StartupError."""
     ends = [one.next_update_utc for one in _lists_in(file)]
     return min((one.timestamp() for one in ends if one is not None), default=None)
 

@@ -1,1 +1,1 @@
-"""What the operating system and the C library let the process have: open files, memory."""
+"""Limits of the operating system and the C library: open files, memory."""

@@ -1,4 +1,4 @@
-"""How many files the system lets this process open, which clients' connections are some of."""
+"""Limits of open files, which include clients' connections."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import logging
 _log = logging.getLogger(__name__)
 
 FILES_FOR_OTHERS = 256
-"""Not for clients: connections to the database, the management port, logs, files of the warehouse. Clients that take
-all of theirs keep nobody from `/livez`."""
+"""Files reserved for other purposes: connections to the database, the management port, logs, files of the warehouse.
+Clients that use all of their connections do not block `/livez`."""
 
 
 def connections_allowed(wanted: int) -> int:
-    """``server.max_connections``, or what there is room for. Raises this process's limit as far as it may."""
+    """``server.max_connections``, or fewer if the limit is lower. Raises this process's limit as far as possible."""
     raised = _limit_for(wanted + FILES_FOR_OTHERS)
     if raised >= wanted + FILES_FOR_OTHERS:
         return wanted
@@ -29,14 +29,14 @@ def connections_allowed(wanted: int) -> int:
 
 
 def files_to_spare(wanted: int, connections: int) -> int:
-    """How many of so many files this process may open beside those of its connections and others. Raises this process's
-    limit as far as it may."""
+    """How many of `wanted` files this process may open in addition to its connections and reserved files. Raises this
+    process's limit as far as possible."""
     others = connections + FILES_FOR_OTHERS
     return max(0, min(wanted, _limit_for(others + wanted) - others))
 
 
 def _limit_for(needed: int) -> int:
-    """The limit of open files, raised where it is below what is needed and may be."""
+    """The limit of open files, raised if it is too low and may be raised."""
     try:
         import resource
     except ImportError:  # Windows has no such limit

@@ -1,4 +1,4 @@
-"""Directories for what processes of one server find each other by, which do not stay where it was killed."""
+"""Directories through which the processes of a server find each other, and which are removed even after a kill."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 _LOCK = ".in-use"
-"""Locked as long as a process lives that the directory was made for: the one that made it, and those it forked."""
+"""Locked as long as a process lives for which the directory was created: its creator and the processes that it
+forked."""
 
 
 @contextmanager
 def temporary_directory(prefix: str, parent: str) -> Iterator[Path]:
-    """A new directory of this user alone; those that servers left there that were killed are removed. Raises OSError.
+    """A new directory for this user only. Removes directories of killed servers. Raises OSError.
 
-    Processes that are forked meanwhile keep it from being taken for one that was left.
+    Processes forked meanwhile keep it in use.
     """
     with ExitStack() as stack:
         _remove_left(parent, prefix)
         made = tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
         directory = Path(stack.enter_context(made))
-        with suppress(OSError):  # a file system without locks: what is left there stays
+        with suppress(OSError):  # on a file system without locks, such directories stay
             _lock(directory, stack)
         yield directory
 
 
 def _lock(directory: Path, stack: ExitStack) -> None:
-    """Under its name the file is never without its lock: whoever finds it unlocked finds nobody's."""
+    """The file never exists unlocked under its name: an unlocked file belongs to no process."""
     unnamed = directory / f"{_LOCK}.new"
     file = os.open(unnamed, os.O_CREAT | os.O_RDWR, 0o600)
     stack.callback(os.close, file)
@@ -49,7 +50,7 @@ def _remove_left(parent: str, prefix: str) -> None:
 
 
 def _remove_unless_in_use(directory: str) -> None:
-    with suppress(OSError):  # without the file: of another program, or being made
+    with suppress(OSError):  # without the file: of another program, or being created
         file = os.open(os.path.join(directory, _LOCK), os.O_RDWR | os.O_NOFOLLOW)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
