@@ -1,1 +1,2 @@
-"""The management port: health, metrics, status and commands over HTTP. It looks at the server's parts and owns none."""
+"""The management port: health, metrics, status and commands over HTTP. It reads the server's parts and owns none of
+them."""

@@ -1,6 +1,6 @@
-"""Who may command: whoever carries ``admin.token``. Who may read: anyone, or whoever carries ``admin.read_token``.
+"""Access control: commands require ``admin.token``; reading requires ``admin.read_token`` if that is set.
 
-With ``admin.jwt_rights_claim`` bearers of the issuer's tokens may do what their tokens say.
+With ``admin.jwt_rights_claim``, the issuer's tokens grant the rights that they contain.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from hms_cache.authentication.bearer_tokens import Bearer
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.config.sections import AdminSettings
 
-#: Browsers ask for a password then, which the button of a page needs; programs send ``Bearer``.
+#: Makes browsers ask for a password, which the buttons of pages need; programs send ``Bearer``.
 CHALLENGE = 'Basic realm="hms-cache, password: the token", Bearer'
 
 _COMMANDER = "hms_cache.commander"
-"""Where the scope of a request has the user whose token commands."""
+"""Key of the request's scope: the user whose token authorized the command."""
 
 Refusal = tuple[int, str]
-"""Status and sentence."""
+"""Status and message."""
 
 
 async def refusal(sources: AdminSources, request: Request) -> Response | None:
-    """The answer to a request that may not command; None for one that may."""
+    """The reply to a request that may not command; None if it may."""
     settings = sources.configuration.settings.admin
     given = _token_of(request)
     token = settings.token.get_secret_value()
@@ -49,9 +49,9 @@ async def refusal(sources: AdminSources, request: Request) -> Response | None:
 
 
 async def refusal_of_reading(settings: AdminSettings, authorization: str, bearers: Bearers | None) -> Refusal | None:
-    """For a request that may not even read; None for one that may.
+    """The refusal of a request that may not even read; None if it may.
 
-    `authorization`: its header. Whoever may command may read.
+    `authorization`: the request's header. Whoever may command may also read.
     """
     wanted = settings.read_token.get_secret_value()
     if not wanted and bearers is None:
@@ -77,7 +77,7 @@ async def _bearer_with(bearers: Bearers, token: str, rights: Collection[str], wh
 
 
 def takes_commands(sources: AdminSources) -> bool:
-    """Whether anybody may command here."""
+    """Whether commands can be authorized at all."""
     return sources.bearers is not None or bool(sources.configuration.settings.admin.token.get_secret_value())
 
 
@@ -86,7 +86,7 @@ def _token_of(request: Request) -> str:
 
 
 def token_in(authorization: str) -> str:
-    """As a bearer's, or as the password that a browser asks for; empty for neither."""
+    """The token in a Bearer header, or in the password that a browser asked for; empty if there is neither."""
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
@@ -99,9 +99,10 @@ def token_in(authorization: str) -> str:
 
 
 def who(request: Request) -> str:
-    """Whom the log and the page of operations name.
+    """The user in the log and on the page of operations.
 
-    A worker that passes a command on says for whom; only through a socket file, which no stranger can open.
+    A worker that forwards a command sends the user's name; this is accepted only through a socket file, which only this
+    user's processes can open.
     """
     if request.client is not None and request.client.host:
         user = request.scope.get(_COMMANDER)

@@ -1,6 +1,5 @@
-"""The HTTP application. Reading is open to whoever reaches the port under a name of ours, or carries
-``admin.read_token`` where that is set; a command must carry ``admin.token``; or both the token of an issuer.
-"""
+"""The HTTP application. Reading is open to clients that reach the port under an allowed host name, or requires
+``admin.read_token`` if that is set; commands require ``admin.token``; both also accept tokens of an issuer."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def build_application(
     siblings: Siblings | None = None,
     feed: ChangeFeed | None = None,
 ) -> Guard:
-    """All routes over these parts."""
+    """Creates all routes over these parts."""
     siblings = siblings or Siblings()
     context = PageContext(sources, probe, siblings, history)
 
@@ -44,7 +43,7 @@ def build_application(
         return PlainTextResponse("alive\n")
 
     async def readyz(request: Request) -> Response:
-        found = await on_own_thread(readiness, sources, probe)  # admin.max_connections at most
+        found = await on_own_thread(readiness, sources, probe)  # limited by admin.max_connections
         settings, authorization = sources.configuration.settings.admin, request.headers.get("authorization", "")
         may_read = await refusal_of_reading(settings, authorization, sources.bearers) is None
         return PlainTextResponse(f"{found.text if may_read else found.reason}\n", 200 if found.ready else 503)

@@ -1,4 +1,4 @@
-"""Bearer tokens of the issuer on the management port: whose they are, and what they say that their bearers may do."""
+"""The issuer's bearer tokens on the management port: their users and rights."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from hms_cache.authentication.bearer_tokens import Bearer, BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError
 
 CHECKS_AT_ONCE = 4
-"""Threads that check tokens: they may wait for the issuer's server, and pages shall not wait for those who do."""
+"""Threads that check tokens. They may wait for the issuer's server, which must not block pages."""
 
 
 class Bearers:
-    """Checks tokens of the issuer for the management port. Everything runs on its event loop."""
+    """Checks the issuer's tokens for the management port. Everything runs on its event loop."""
 
     def __init__(self, tokens: BearerTokens) -> None:
         self._tokens = tokens
         self._places = asyncio.Semaphore(CHECKS_AT_ONCE)
 
     async def find(self, token: str) -> Bearer:
-        """Who sent it. Raises AuthenticationError."""
+        """The bearer of a token. Raises AuthenticationError."""
         bearer = self._tokens.known_bearer(token)
         if bearer is not None:
             return bearer
-        # Three parts, parted by dots: what is none is not worth asking the issuer for.
+        # A token has three parts separated by dots; anything else is not sent to the issuer.
         if token.count(".") != 2:
             raise AuthenticationError("the token is missing or wrong")
         async with self._places:

@@ -1,4 +1,4 @@
-"""``POST /events/pause``, ``resume``, ``resync``, ``seek?event_id=N``, ``skip?event_id=N``: how the log is followed."""
+"""``POST /events/pause``, ``resume``, ``resync``, ``seek?event_id=N``, ``skip?event_id=N``: commands to the poller."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ _log = logging.getLogger(__name__)
 
 
 class EventRoutes:
-    """The endpoint, over one server's parts and its siblings."""
+    """The endpoint, for this server's parts and its siblings."""
 
     def __init__(self, sources: AdminSources, siblings: Siblings) -> None:
         self._sources = sources
         self._siblings = siblings
 
     async def command(self, request: Request) -> Response:
-        """The status afterwards; of several workers, this one's, with what each of the others said.
+        """Runs the command; returns this worker's status afterwards, with the replies of the other workers, if there
+        are any.
 
-        400 for a bad event id, 409 when the command is not legal now, 503 when the database does not answer, 502 when
-        it was carried out here and not by every other worker.
+        400 for an invalid event id, 409 if the command is not legal now, 503 if the database does not answer, 502 if
+        not every other worker has carried it out.
         """
         refused = await refusal(self._sources, request)
         if refused is not None:
@@ -77,7 +78,7 @@ class EventRoutes:
 
 
 def _told(status: int, text: str) -> dict[str, Any]:
-    """A worker's answer in one shape."""
+    """A worker's reply in a common format."""
     if status == 200:
         body: dict[str, Any] = json.loads(text)
         return {"ok": True, **body}
@@ -85,10 +86,10 @@ def _told(status: int, text: str) -> dict[str, Any]:
 
 
 def _run(poller: Poller, name: str, parameters: Mapping[str, str]) -> bool:
-    """Whether there is such a command.
+    """Runs a command; returns whether it exists.
 
-    Raises ``IllegalPollerCommand``, ``CommandError`` for what is no event's id, ``ValueError`` for one that the log
-    does not lead to, ``DatabaseUnavailableError``.
+    Raises ``IllegalPollerCommand``, ``CommandError`` for an invalid event id, ``ValueError`` for one that the log does
+    not reach, ``DatabaseUnavailableError``.
     """
     plain = {"pause": poller.pause, "resume": poller.resume, "resync": poller.resync}
     with_event = {"seek": poller.seek, "skip": poller.skip}

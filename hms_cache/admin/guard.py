@@ -1,8 +1,8 @@
-"""What every request to the management port passes first: the host that it names, its origin, its size.
+"""Checks of every request to the management port: its host, origin and size.
 
-A page of a stranger in an operator's browser reaches this port, too. Reading its answers needs a name that leads to us
-(DNS rebinding), which is why a host's name is only taken where a stranger cannot own it; sending commands needs none,
-which is why a browser's request has to come from a page of ours. Facts: Fetch Metadata (``Sec-Fetch-Site``), RFC 6454
+A page of another site in an operator's browser can reach this port, too. To read replies it needs a name that leads
+here (DNS rebinding), so only host names are accepted that an attacker cannot own. To send commands it needs no such
+name, so a browser's request must come from a page of this port. Facts: Fetch Metadata (``Sec-Fetch-Site``), RFC 6454
 (``Origin``), RFC 9110 (421 Misdirected Request).
 """
 
@@ -24,10 +24,10 @@ from hms_cache.admin.bearers import Bearers
 from hms_cache.config.secrets import redacted
 from hms_cache.config.sections import AdminSettings
 
-#: No command has a body. This much may be sent all the same; a browser's empty form is a few bytes.
+#: No command has a body. This size is accepted nevertheless; a browser's empty form has a few bytes.
 LARGEST_BODY_BYTES = 64 * 1024
 
-#: Pages load nothing and run nothing, are shown in no page of another site, and send forms to this server only.
+#: Pages load and run nothing, cannot be embedded in other sites, and send forms only to this server.
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none';"
     " frame-ancestors 'none'"
@@ -38,19 +38,19 @@ PROTECTION = (
     (b"x-content-type-options", b"nosniff"),
     (b"vary", b"Accept"),
 )
-"""Headers of every answer. They are given here and not by pages: a page may be another worker's, handed on."""
+"""Headers of every reply. They are set here and not by pages, because a page may come from another worker."""
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 _FOR_PROBES = frozenset({"/livez", "/readyz"})
-"""What needs no token: kubelets carry none, and the answers say no more than whether to send calls here."""
+"""Paths that need no token: kubelets send none, and these replies only say whether to send calls here."""
 
 
 def is_allowed_host(host: str, patterns: Sequence[str]) -> bool:
-    """Whether the ``Host`` of a request may be answered.
+    """Whether a request with this ``Host`` is answered.
 
-    Addresses always (no name leads anywhere else), names without a dot (nobody can register one), this machine's own,
-    and what matches a pattern of ``admin.allowed_hosts``.
+    Accepted are addresses (no other name leads here), names without a dot (which cannot be registered), this machine's
+    own names, and those that match a pattern in ``admin.allowed_hosts``.
     """
     name = _name_of(host)
     if name is None:
@@ -70,7 +70,7 @@ def is_allowed_host(host: str, patterns: Sequence[str]) -> bool:
 
 
 def _name_of(host: str) -> str | None:
-    """The name or address without port and brackets, in lower case; None for what is neither."""
+    """The name or address without port and brackets, in lower case; None if it is invalid."""
     try:
         parts = urlsplit(f"//{host.strip()}")
         _ = parts.port
@@ -82,10 +82,10 @@ def _name_of(host: str) -> str | None:
 
 
 class Guard:
-    """Refuses requests before any route sees them, and masks secrets in whatever text is answered.
+    """Refuses requests before they reach a route, and masks secrets in replies.
 
-    ``refused`` is called once for each. Requests of other workers come through a socket file, which no stranger can
-    open, and pass.
+    ``refused`` is called once for each refusal. Requests of other workers come through a socket file, which only this
+    user's processes can open, and are not checked.
     """
 
     def __init__(
@@ -96,8 +96,8 @@ class Guard:
         judging_themselves: frozenset[str] = frozenset(),
         bearers: Bearers | None = None,
     ) -> None:
-        """`settings`: those in force. `judging_themselves`: paths whose routes decide who may read them. `bearers`:
-        None where tokens of an issuer open nothing."""
+        """`settings`: returns those in force. `judging_themselves`: paths whose routes check access themselves.
+        `bearers`: None if tokens of an issuer are not accepted."""
         self._bearers = bearers
         self._unguarded = _FOR_PROBES | judging_themselves
         self._app = app
@@ -106,11 +106,11 @@ class Guard:
 
     @property
     def routes(self) -> list[BaseRoute]:
-        """Of the application behind it."""
+        """The routes of the application behind the guard."""
         return self._app.routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handles one request."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
@@ -125,14 +125,14 @@ class Guard:
         await PlainTextResponse(f"{text}\n", status, {"Connection": "close", **more})(scope, receive, _protecting(send))
 
     async def _problem(self, scope: Scope) -> tuple[int, str] | None:
-        """Status and sentence of a refusal."""
+        """Status and message of a refusal; None if the request is accepted."""
         headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
         hosts = headers.get("host", [])
         if len(hosts) > 1:
             return 400, "more than one Host"
-        # Without one it is a program's request of HTTP/1.0: every browser sends it.
+        # Without a Host header it comes from a program with HTTP/1.0: every browser sends one.
         if hosts and not is_allowed_host(hosts[0], self._settings().allowed_hosts):
             return 421, "this host's name is not answered: add it to admin.allowed_hosts"
         if scope["method"] not in _READING and not _comes_from_us(headers, hosts[0] if hosts else ""):
@@ -149,7 +149,7 @@ class Guard:
 
 
 def _comes_from_us(headers: dict[str, list[str]], host: str) -> bool:
-    """Whether it was not a page of another site that had a browser send it; programs send neither header."""
+    """Whether the request was not caused by a page of another site. Programs send neither header."""
     if any(site not in ("same-origin", "none") for site in headers.get("sec-fetch-site", [])):
         return False
     for origin in headers.get("origin", []):
@@ -163,7 +163,7 @@ def _comes_from_us(headers: dict[str, list[str]], host: str) -> bool:
 
 
 def _protecting(send: Send) -> Send:
-    """Answers tell browsers what they may do with them."""
+    """Adds the protective headers to replies."""
 
     async def protected(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -174,9 +174,9 @@ def _protecting(send: Send) -> Send:
 
 
 def _masking(send: Send) -> Send:
-    """Answers are texts; a secret that got into one, in a driver's message for instance, goes no further.
+    """Masks secrets that got into a reply, for example in a driver's message.
 
-    Lengths are sent before bodies: a mask is filled up to the length of what it hides.
+    Lengths are sent before bodies, so a mask has the length of what it replaces.
     """
 
     async def masked(message: Message) -> None:

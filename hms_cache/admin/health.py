@@ -1,4 +1,4 @@
-"""Alive and ready: what a load balancer and Kubernetes ask."""
+"""Liveness and readiness, for load balancers and Kubernetes."""
 
 from __future__ import annotations
 
@@ -14,33 +14,35 @@ from hms_cache.values import frozen
 
 _log = LimitedLog(logging.getLogger(__name__))
 
-#: An answer this young is given again: probes of several balancers cost one statement a second together.
+#: A result is reused for this long: probes of several load balancers together cost one statement per second.
 PROBE_VALID_S = 1.0
 
-#: A database that has not answered by then counts as away, below the usual patience of a probe.
+#: A database that has not answered within this time counts as unavailable; it is shorter than the usual timeout of a
+#: probe.
 PROBE_TIMEOUT_S = 3.0
 
 
 @frozen
 class Readiness:
-    """Whether clients shall be sent here, and why not (or why all the same)."""
+    """Whether clients should be sent here, and the reason."""
 
     ready: bool
     reason: str
     details: str = ""
-    """What the database's driver says, which may name hosts and accounts: for those who may read the port."""
+    """Text of the database's driver, which may contain hosts and accounts: only for clients that may read the port."""
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The reason with its details."""
         return f"{self.reason}: {self.details}" if self.details else self.reason
 
 
 class DatabaseProbe:
-    """Asks the database at most once per :data:`PROBE_VALID_S`, one probe at a time, and never waits long for it.
+    """Queries the database at most once per :data:`PROBE_VALID_S`, with one query at a time, and never waits long for
+    it.
 
-    It asks for the end of the notification log, so that the lag is known while the poller stands still, too.
-    ``_lock`` guards what follows it and is not held while the database is asked.
+    It reads the end of the notification log, so that the lag is known even if the poller does not run. ``_lock`` guards
+    the fields below it and is not held during the query.
     """
 
     def __init__(
@@ -56,39 +58,39 @@ class DatabaseProbe:
         self._asking = False
         self._error: str | None = "not asked yet"
         self._traced: str | None = None
-        """The failure whose trace was logged last. Of the one thread that probes."""
+        """The failure whose trace was logged last. Used only by the probing thread."""
         self._log_end = 0
 
     @property
     def log_end(self) -> int:
-        """The last event's id as of the last probe that was answered; 0 before."""
+        """The last event's id at the last successful probe; 0 before."""
         return self._log_end
 
     def forget(self) -> None:
-        """The next question is asked anew, however young the last answer is."""
+        """Makes the next call query again, whatever the age of the last result."""
         with self._lock:
             self._finished_at_s = float("-inf")
 
     def known_error(self) -> str | None:
-        """As :meth:`error`, as far as it is known: waits for nothing. A probe is begun when the last one is too old."""
+        """As :meth:`error`, but without waiting: the last known result. Starts a probe if that is too old."""
         with self._lock:
             self._begin_if_due()
             return self._error
 
     def _begin_if_due(self) -> None:
-        """Under the lock."""
+        """Called under the lock."""
         now_s = self._clock.monotonic_s()
         if not self._asking and now_s - self._finished_at_s > PROBE_VALID_S:
             self._asking = True
             self._asked_at_s = now_s
             try:
                 self._start_thread(self._probe)
-            except RuntimeError as error:  # the system has no more threads now: the next question tries again
+            except RuntimeError as error:  # the system has no more threads at the moment: the next call tries again
                 self._asking = False
                 self._error = str(error)
 
     def error(self) -> str | None:
-        """Why the database cannot be used now, None when it answers. Waits :data:`PROBE_TIMEOUT_S` at most."""
+        """Why the database cannot be used now; None if it answers. Waits at most :data:`PROBE_TIMEOUT_S`."""
         with self._lock:
             self._begin_if_due()
             if not self._answered.wait_for(lambda: not self._asking, PROBE_TIMEOUT_S):
@@ -103,7 +105,7 @@ class DatabaseProbe:
         except DatabaseUnavailableError as failure:
             error = str(failure)
         except Exception as failure:
-            # A password that is good no more, for instance: each probe of a balancer would write a trace.
+            # For example an expired password, for which each probe would log a trace.
             error = f"{type(failure).__name__}: {failure}"
             is_new, self._traced = error != self._traced, error
             _log.error("the readiness probe failed: %s", error, exc_info=failure if is_new else None)
@@ -117,7 +119,7 @@ class DatabaseProbe:
 
 
 def readiness(sources: AdminSources, probe: DatabaseProbe) -> Readiness:
-    """Ready when the database answers, or when serving what is known meanwhile was chosen (``admin.serve_stale``)."""
+    """Ready if the database answers, or if serving known data meanwhile is configured (``admin.serve_stale``)."""
     error = probe.error()
     if error is None:
         return Readiness(True, "the database answers")

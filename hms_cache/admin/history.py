@@ -1,4 +1,4 @@
-"""The last hour as samples, for the charts: nothing but this process is needed to see how it went."""
+"""Samples of the last hour, for charts without an external monitoring system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT_SAMPLES = 360
 
 @frozen
 class Sample:
-    """What was seen in one interval. ``hit_rate`` and ``p99_s`` are None without reads, and without decoded calls."""
+    """Values of one interval. ``hit_rate`` is None without reads, and ``p99_s`` without decoded calls."""
 
     at_s: float
     calls_per_s: float
@@ -43,7 +43,7 @@ class _Totals:
 
 
 class History:
-    """Samples, the oldest first. ``_lock`` guards them; the totals belong to the one thread that samples."""
+    """The samples, the oldest first. ``_lock`` guards them; the totals belong to the sampling thread."""
 
     def __init__(self, sources: AdminSources, probe: DatabaseProbe) -> None:
         self._sources = sources
@@ -53,7 +53,8 @@ class History:
         self._before = _totals(sources)
 
     def sample(self) -> None:
-        """Take one; to be called every :data:`SAMPLE_INTERVAL_S` by one thread. Waits for the probe, some seconds."""
+        """Takes a sample. To be called every :data:`SAMPLE_INTERVAL_S` by one thread. Waits for the probe, up to some
+        seconds."""
         self._probe.error()
         before, now = self._before, _totals(self._sources)
         self._before = now
@@ -77,13 +78,13 @@ class History:
             self._samples.append(taken)
 
     def samples(self) -> tuple[Sample, ...]:
-        """Those kept."""
+        """The kept samples."""
         with self._lock:
             return tuple(self._samples)
 
 
 def resident_bytes(sources: AdminSources) -> int:
-    """Memory of this process as the system counts it; 0 where it does not say."""
+    """Resident memory of this process; 0 if the system does not tell."""
     return int(sources.metrics.registry.get_sample_value("process_resident_memory_bytes") or 0)
 
 

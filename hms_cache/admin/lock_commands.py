@@ -1,4 +1,4 @@
-"""``POST /locks/release?lock_id=N[&force=true]``: a lock whose owner is gone is released at once."""
+"""``POST /locks/release?lock_id=N[&force=true]``: releases a lock whose owner is dead."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _log = logging.getLogger(__name__)
 
 
 class LockRoutes:
-    """The endpoint. Locks live in the database: the worker that is asked releases them for all."""
+    """The endpoint. Locks are in the database, so any worker releases them for all."""
 
     def __init__(self, sources: AdminSources) -> None:
         self._sources = sources
 
     async def release(self, request: Request) -> Response:
-        """404 for a lock that is not there, 409 for one of a live owner without `force` or of a transaction."""
+        """404 if the lock does not exist, 409 if it belongs to a transaction, or to a live owner without `force`."""
         refused = await refusal(self._sources, request)
         if refused is not None:
             return refused

@@ -1,7 +1,7 @@
-"""The other processes of the same server (``server.workers``), each reached through a socket file of its own.
+"""The other processes of this server (``server.workers``), each reached through its socket file.
 
-A command that one of them gets is passed on to all; pages are those of the first one unless another is asked for by
-``?worker=N``; ``/metrics`` holds all of them, with a label ``worker``. Who cannot be reached is told, never left out.
+A command is forwarded to all workers. Pages are those of the first worker, or of the one in ``?worker=N``. ``/metrics``
+contains all of them, with a label ``worker``. Workers that cannot be reached are reported, never left out.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from hms_cache.admin.access import who
 from hms_cache.admin.threads import on_own_thread
 from hms_cache.values import frozen
 
-#: A sibling that does not take a connection or answer a page by then is called unreached.
+#: A sibling that does not accept a connection or return a page within this time counts as unreached.
 ANSWER_TIMEOUT_S = 10.0
 
-#: The same for its metrics: Prometheus waits ten seconds for all of them, and has none of the others' after that.
+#: The same for metrics: Prometheus waits ten seconds for all workers together.
 METRICS_TIMEOUT_S = 3.0
 
-#: Longest silence of a command on its way: it tells its progress, but a single load may take as long as a statement.
+#: Maximum silence of a running command: it reports its progress, but a single load may take as long as a statement.
 SILENCE_TIMEOUT_S = 600.0
 
-#: A request that comes from a sibling carries this header and is not passed on again.
+#: Header of a request from a sibling, which is not forwarded again.
 PASSED_ON = "x-passed-on"
 
 
 @frozen
 class Sibling:
-    """A worker by its place among them, and the socket file where it answers; None when none could be made."""
+    """A worker's index and its socket file; None if the file could not be created."""
 
     index: int
     path: Path | None
@@ -45,46 +45,48 @@ class Sibling:
 
 @frozen
 class Siblings:
-    """This worker and the others. Alone, it is number 0 of 1."""
+    """This worker and the others. A single process is number 0 of 1."""
 
     own_index: int = 0
     count: int = 1
     directory: Path | None = None
-    """Holds the socket files; nobody but this user may enter it."""
+    """The directory of the socket files, accessible only to this user."""
 
     management_port: int | None = None
-    """The port that they share; None: the one that the settings name."""
+    """The shared management port; None: the configured one."""
 
     memory_directory: Path | None = None
-    """Holds links to files in memory that the workers share; only this user may enter it. None: they share none."""
+    """The directory with links to files in memory that the workers share, accessible only to this user; None: no
+    sharing."""
 
     lost_before: int = 0
-    """How many that had this place ended unasked."""
+    """Number of previous workers with this index that ended unexpectedly."""
 
     @property
     def own_path(self) -> Path | None:
-        """The socket file where this worker answers the others; None when it is alone, or without a directory."""
+        """The socket file of this worker; None if it is the only one, or without a directory."""
         return self._path(self.own_index) if self.count > 1 else None
 
     def _path(self, index: int) -> Path | None:
         return self.directory / f"worker-{index}.sock" if self.directory is not None else None
 
     def others(self) -> list[Sibling]:
-        """All but this one."""
+        """All workers except this one."""
         return [Sibling(index, self._path(index)) for index in range(self.count) if index != self.own_index]
 
     def other(self, index: int) -> Sibling | None:
-        """One of the others."""
+        """The other worker with this index, or None."""
         return next((one for one in self.others() if one.index == index), None)
 
     def stream_command(self, request: Request) -> list[AsyncIterator[dict[str, Any]]]:
-        """The request passed on to every other worker: the lines of each, or why it was not reached."""
+        """Forwards the request to every other worker. Yields the lines of each, or why it was not reached."""
         if PASSED_ON in request.headers:
             return []
         return [_stream(one, target_of(request), _headers(request)) for one in self.others()]
 
     async def ask_all(self, request: Request, timeout_s: float = ANSWER_TIMEOUT_S) -> dict[int, tuple[int, str]]:
-        """The request passed on to every other worker: by worker the status and text, 0 for one not reached."""
+        """Forwards the request to every other worker. Returns status and text by worker; status 0 for one not
+        reached."""
         if PASSED_ON in request.headers:
             return {}
         others = self.others()
@@ -96,7 +98,7 @@ class Siblings:
 
 
 def _headers(request: Request) -> dict[str, str]:
-    # Quoted: a user may have any characters, and headers have Latin ones.
+    # Quoted: a user name may contain any characters, and headers only Latin-1.
     headers = {PASSED_ON: "1", "x-commanded-by": quote(who(request), safe=" :@")}
     for name in ("authorization", "accept"):
         if name in request.headers:
@@ -105,9 +107,9 @@ def _headers(request: Request) -> dict[str, str]:
 
 
 def target_of(request: Request) -> str:
-    """Path and query as they came: decoded, a name's characters would be others' syntax, or could not be sent."""
+    """Path and query as received: decoded characters of a name could be misinterpreted, or not be sendable."""
     scope = request.scope
-    raw_path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()  # ASGI leaves it to the server
+    raw_path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()  # raw_path is optional in ASGI
     path, query = raw_path.decode("latin-1"), scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path
 
@@ -129,7 +131,7 @@ class _SocketFileConnection(http.client.HTTPConnection):
 def answer_of(
     sibling: Sibling, method: str, target: str, headers: Mapping[str, str], timeout_s: float = ANSWER_TIMEOUT_S
 ) -> tuple[int, str, str]:
-    """(status, text, content type) of a sibling's answer; status 0 and the reason when it cannot be reached."""
+    """Status, text and content type of a sibling's reply; status 0 and the reason if it cannot be reached."""
     connection = _SocketFileConnection(sibling.path, timeout_s)
     try:
         connection.request(method, target, headers=dict(headers))
@@ -142,7 +144,7 @@ def answer_of(
 
 
 async def _stream(sibling: Sibling, target: str, headers: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
-    """The sibling's own lines without its summary; it ends the command when this reader leaves."""
+    """The sibling's lines without its summary. The sibling ends the command if this reader stops."""
     connection = _SocketFileConnection(sibling.path, ANSWER_TIMEOUT_S)
     answered = False
     try:

@@ -1,4 +1,4 @@
-"""What the management port looks at."""
+"""The parts of the server that the management port reads."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ from hms_cache.values import frozen
 
 @frozen
 class AdminSources:
-    """The parts of one server. Without a cache, ``cache_off_reason`` says why there is none."""
+    """The parts of one server. Without a cache, ``cache_off_reason`` is the reason."""
 
     version: str
     uri: str
-    """What clients connect to."""
+    """The URI for clients."""
 
     started_at_s: float
     """Epoch seconds."""
 
     clock: Clock
     configuration_in_force: Callable[[], Configuration]
-    """Changes with a reload."""
+    """Changes after a reload."""
     metrics: Metrics
     read_log_end: Callable[[], int]
-    """The last event's id, by one statement; raises ``DatabaseUnavailable`` when the database does not answer."""
+    """Reads the last event's id by one statement; raises ``DatabaseUnavailable`` if the database does not answer."""
 
     read_notifications: Callable[[NotificationEventRequest, int | None], NotificationEventResponse]
-    """As clients read the log; raises ``DatabaseUnavailable``."""
+    """Reads the log as for clients; raises ``DatabaseUnavailable``."""
 
     store: StoreReads
-    """The database, not through the cache."""
+    """The database itself, not the cache."""
     transactions: TxnStore
     cache: Cache | None
     poller: Poller | None
     operations: Operations
     membership: Membership | None = None
-    """Leases; None under `cache.exactness = check`."""
+    """Leases; None with `cache.exactness = check`."""
     listeners: ListenerGate | None = None
-    """Who may listen to the change feed, by user; None without authorization."""
+    """Access to the change feed by user; None without authorization."""
     bearers: Bearers | None = None
-    """Knows what bearers of the issuer's tokens may do here; None where such tokens open nothing."""
+    """Determines the rights of the issuer's tokens; None if such tokens are not accepted."""
     kept_replies: KeptReplies | None = None
-    """Asks the database what is kept encoded, for comparing."""
+    """Reads from the database what is kept as encoded replies, for comparison."""
     cache_off_reason: str = ""
     thread_pool_loads: Callable[[], tuple[ThreadPoolLoad, ...]] = tuple
-    """What the thread pools do now."""
+    """The current load of the thread pools."""
     traffic_by: Callable[[Literal["user", "address"]], tuple[Traffic, ...]] = lambda of: ()
-    """What open connections have carried."""
+    """The traffic of open connections."""
     ports: Callable[[], tuple[PortState, ...]] = tuple
-    """Those of clients."""
+    """The ports for clients."""
     pending_restart: Callable[[], tuple[str, ...]] = tuple
-    """Settings whose new values, seen at the last reload, wait for a restart."""
+    """Settings whose new values, found at the last reload, need a restart."""
 
     @property
     def configuration(self) -> Configuration:
@@ -76,7 +76,7 @@ class AdminSources:
         return self.configuration_in_force()
 
     def command_parts(self) -> CommandParts | None:
-        """What commands work on; None without a cache."""
+        """The parts for commands; None without a cache."""
         if self.cache is None or self.poller is None:
             return None
         return CommandParts(self.cache, self.poller, self.store, self.clock, self.kept_replies)

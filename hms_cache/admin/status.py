@@ -17,18 +17,18 @@ from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.store.members.members import MemberRow
 from hms_cache.values import frozen
 
-#: Our names of the statuses in Impala's words, under which its administrators know them.
+#: Statuses that have another name in Impala, with which its administrators are familiar.
 IMPALA_STATUS = {PollerStatus.NEEDS_RESYNC: "NEEDS_INVALIDATE"}
 
 
 @frozen
 class CallStatus:
-    """Calls of one method. Times are those of the decoded ones, None when there are none."""
+    """Calls of one method. Times are those of decoded calls, None if there are none."""
 
     method: str
     count: int
     decoded: int
-    """The others were answered from their very bytes, in microseconds, and are not timed."""
+    """The other calls were answered without decoding, in microseconds, and are not timed."""
     mean_s: float | None
     p50_s: float | None
     p99_s: float | None
@@ -36,7 +36,7 @@ class CallStatus:
 
 @frozen
 class EventStatus:
-    """How this server follows the notification log."""
+    """The state of the poller."""
 
     status: str
     reason: str
@@ -58,7 +58,7 @@ class EventStatus:
 
 @frozen
 class CacheStatus:
-    """What is held, and how reads were answered."""
+    """The contents of the cache, and how reads were answered."""
 
     enabled: bool
     off_reason: str
@@ -70,27 +70,27 @@ class CacheStatus:
     loads: int
     position_checks: int
     reads: Mapping[str, int]
-    """By where the answer came from: `hit`, `miss` (after a load), or why the database answered."""
+    """By the source of the answer: `hit`, `miss` (after a load), or the reason why the database answered."""
     hit_rate: float | None
 
 
 @frozen
 class MemberStatus:
-    """A member of the set, as the database had it last."""
+    """A member of the set, as last read from the database."""
 
     member: str
     address: str
     is_self: bool
     connected: bool
     state: str
-    """`lease`: it may hold one; `revoked`: what is left of it still counts; `no lease`: it writes, and asks before it
-    reads; `fenced`: none of its writes commits before it has joined again."""
+    """`lease`: it may have one; `revoked`: the rest of its lease is still valid; `no lease`: it writes, and uses the
+    position check for reads; `fenced`: its writes do not commit before it has joined again."""
     lease_s: float
 
 
 @frozen
 class LeaseReason:
-    """Why this server held no lease from then on."""
+    """Why this server had no lease from this time on."""
 
     at_s: float
     """Seconds since 1970."""
@@ -103,37 +103,37 @@ class LeaseStatus:
 
     held: bool
     held_for_tables: bool
-    """The same for reads of one table alone, unless it is among those that are being written."""
+    """Whether the lease applies to reads of single tables that are not being written."""
     left_s: float
     open_writes: int
     alarm: str
-    """Why reads are answered by position check for good; empty: there is no reason."""
+    """Why reads use the position check permanently; empty: they do not."""
     asks_again_in_s: float
-    """Until it asks for another lease, after one was revoked; 0: it has one, or is asking."""
+    """Seconds until it asks for another lease after a revocation; 0: it has one, or is asking."""
     waits: int
     revocations: int
     acknowledgements_given: int
     acknowledgements_received: int
     members: tuple[MemberStatus, ...]
     reasons: tuple[LeaseReason, ...]
-    """The last first."""
+    """The latest first."""
 
 
 @frozen
 class ServerStatus:
-    """Everything, at one moment."""
+    """The whole state at one moment."""
 
     version: str
     uri: str
     worker: int
-    """Which of the server's processes this is, from 0."""
+    """The index of this process among the workers, from 0."""
     workers: int
     uptime_s: float
     connections: int
     ports: tuple[PortState, ...]
-    """Those of clients, the main one first."""
+    """Ports for clients, the main one first."""
     accepted_insecure: tuple[str, ...]
-    """Protection that was asked for and is not given: keys of site files, parameters of the database's URL."""
+    """Requested protection that is not provided: keys of site files, parameters of the database's URL."""
     calls: tuple[CallStatus, ...]
     cache: CacheStatus
     events: EventStatus | None
@@ -141,12 +141,12 @@ class ServerStatus:
     """None under `cache.exactness = check`."""
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values: what ``/status`` answers."""
+        """The reply of ``/status`` as plain values."""
         return asdict(self)
 
 
 def server_status(sources: AdminSources, siblings: Siblings, probe: DatabaseProbe) -> ServerStatus:
-    """The status now. Cheap: reads counters, takes no lock for long, waits for no database."""
+    """The current status. Cheap: reads counters, holds no lock for long, does not wait for the database."""
     return ServerStatus(
         version=sources.version,
         uri=sources.uri,
@@ -182,13 +182,13 @@ def _calls(sources: AdminSources) -> tuple[CallStatus, ...]:
 
 
 def _quantiles_s(counts: Sequence[int]) -> tuple[float, float]:
-    """Median and 99th percentile: the bounds of their buckets; the highest bound stands for all above it."""
+    """Median and 99th percentile as upper bounds of their buckets; the highest bound represents all higher values."""
     highest_s = DURATION_BOUNDS_S[-1]
     return min(quantile_s(counts, 0.5), highest_s), min(quantile_s(counts, 0.99), highest_s)
 
 
 def cache_status(sources: AdminSources) -> CacheStatus:
-    """What is held now, and how reads were answered since the start."""
+    """The current contents of the cache, and how reads were answered since the start."""
     reads: dict[str, int] = {}
     for (_kind, outcome), count in sources.metrics.cache.reads.values().items():
         reads[outcome] = reads.get(outcome, 0) + int(count)
@@ -250,14 +250,12 @@ def _state_of(row: MemberRow) -> str:
 
 
 def known_log_end(sources: AdminSources, probe: DatabaseProbe) -> int:
-    """The last event's id as far as it is known to the poller, or to the probe, which goes on when that stops."""
+    """The last event's id, as far as the poller or the probe knows it; the probe continues if the poller stops."""
     return max(sources.poller.statistics().head_event_id if sources.poller is not None else 0, probe.log_end)
 
 
 def event_status(sources: AdminSources, probe: DatabaseProbe) -> EventStatus | None:
-    """How the log is followed now; None without a cache. A poller that stands still does not read the log's end: then
-    it is the one that the probe saw.
-    """
+    """The state of the poller; None without a cache. If the poller does not run, the log's end is that of the probe."""
     if sources.poller is None:
         return None
     probe.known_error()
@@ -285,13 +283,13 @@ def event_status(sources: AdminSources, probe: DatabaseProbe) -> EventStatus | N
 
 
 def impala_metrics(sources: AdminSources, probe: DatabaseProbe) -> dict[str, float | int | str]:
-    """The event processor's metrics under the names that Impala's documentation gives them."""
+    """The event processor's metrics, with the names in Impala's documentation."""
     if sources.poller is None:
         return {"events-processor.status": PollerStatus.DISABLED.value}
     events = event_status(sources, probe)
     assert events is not None
     report, numbers = sources.poller.status_report(), sources.poller.statistics()
-    # Impala documents the first as the time to fetch a batch and to process it.
+    # In Impala's documentation, the first is the time to fetch and to process a batch.
     batch, apply = numbers.batch_durations, numbers.apply_durations
     return {
         "events-processor.status": IMPALA_STATUS.get(report.status, report.status.value),

@@ -1,4 +1,4 @@
-"""Threads for what may take long: pages and probes share forty, and none of them may wait for a command to end."""
+"""Threads for long work. Pages and probes share forty threads, which must not wait for a command to end."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ Found = TypeVar("Found")
 
 
 async def on_own_thread(function: Callable[..., Found], *arguments: Any) -> Found:
-    """Runs it beside those forty. Whoever calls this has a limit of its own."""
+    """Runs the function on an additional thread. The callers have limits of their own."""
     return await to_thread.run_sync(function, *arguments, limiter=CapacityLimiter(1))

@@ -1,4 +1,4 @@
-"""Which worker answers a page, and all workers' metrics as one text."""
+"""Selects the worker that answers a page, and merges all workers' metrics into one text."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(\{)?")
 
 
 def on_chosen_worker(endpoint: Endpoint, siblings: Siblings) -> Endpoint:
-    """Has ``?worker=N`` answer, by default the first: whichever the kernel gave the connection to, pages agree.
+    """Makes the worker in ``?worker=N`` answer, by default the first one, so that pages are consistent whichever worker
+    gets the connection.
 
-    One that was asked for and cannot be reached is told (502); without the first one, whoever was asked answers.
+    If a requested worker cannot be reached, the status is 502; if the default one cannot, this worker answers.
     """
     if siblings.count == 1:
         return endpoint
@@ -29,7 +30,7 @@ def on_chosen_worker(endpoint: Endpoint, siblings: Siblings) -> Endpoint:
         text = request.query_params.get("worker", "")
         if PASSED_ON in request.headers:
             return await endpoint(request)
-        # Compared as texts: Python makes no number of a text of thousands of digits.
+        # Compared as texts, since Python refuses to convert a text of thousands of digits.
         numbers = {str(index): index for index in range(siblings.count)}
         if text and text not in numbers:
             return PlainTextResponse(f"there is no worker {text[:80]}: 0 to {siblings.count - 1} are\n", 404)
@@ -53,7 +54,7 @@ def on_chosen_worker(endpoint: Endpoint, siblings: Siblings) -> Endpoint:
 
 
 def merged_metrics(texts: Mapping[int, str]) -> str:
-    """Metrics of several workers in Prometheus' text format, each sample with its label ``worker``."""
+    """Merges the metrics of several workers in Prometheus' text format; each sample gets a label ``worker``."""
     headers: dict[str, list[str]] = {}
     samples: dict[str, list[str]] = {}
     for worker, text in sorted(texts.items()):

@@ -83,7 +83,7 @@ class ConnectionLimits:
 
 class _BodilessRequests(Requests):
     """Parses requests, but refuses chunked bodies: a chunk takes about ten microseconds and may have one byte, so
-    40,000 of them in one packet would delay health probes by seconds."""
+    40,000 of them received at once delayed health probes by seconds."""
 
     def __init__(self, max_header_bytes: int) -> None:
         super().__init__(max_header_bytes)

@@ -1,1 +1,1 @@
-"""The notification log's contents: event values, the message codec, and the poller that follows the log."""
+"""The notification log's contents: event values, the message codec, and the poller."""

@@ -1,4 +1,4 @@
-"""Decodes a batch of rows and hands it to the sink, so that no single event can stop the stream (P8)."""
+"""Decodes a batch of rows and passes the events to the sink, so that no single event can stop the stream (P8)."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ HeaderFilter = Callable[[EventHeader], str | None]
 
 
 class EventSink(Protocol):
-    """Who is told of the events. Called by one thread at a time, without any lock of the poller."""
+    """Receives the events. Called by one thread at a time, without any lock of the poller."""
 
     def apply(self, events: Sequence[Event], new_position: int) -> None:
-        """Take these events, in order; afterwards everything up to ``new_position`` is applied.
+        """Applies these events, in order; afterwards everything up to ``new_position`` is applied.
 
-        ``events`` may be empty: ids that were skipped still move the position. An error leaves the position where it
-        was; the same events may come again, one by one, and must do no harm.
+        ``events`` may be empty: skipped ids still advance the position. An exception leaves the position unchanged; the
+        same events may be passed again, one by one, and must do no harm.
         """
         ...
 
     def reset(self, reason: str, position: int) -> None:
-        """Drop everything and take this position, which may be lower than the one before.
+        """Drops everything and sets this position, which may be lower than the previous one.
 
-        What is loaded from now on is brought up to the log from there.
+        Later loads are brought up to date with the log from there.
         """
         ...
 
 
 class EventApplier:
-    """Used by one thread at a time, but for ``skip``; ``lock`` guards the counters and the ids to be skipped."""
+    """Used by one thread at a time, except ``skip``. ``lock`` guards the counters and the ids to skip."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class EventApplier:
         self._skip_ids: set[int] = set()
 
     def skip(self, event_id: int) -> None:
-        """Do not decode this event when its turn comes. The caller holds the lock."""
+        """Excludes this event from decoding. The caller holds the lock."""
         self._skip_ids.add(event_id)
 
     def apply(self, rows: Sequence[NotificationRow]) -> None:
-        """Apply these rows, at least one; the sink has the last one's position then.
+        """Applies these rows, at least one; then the sink has the position of the last one.
 
-        Raises ``LogDiscontinuity`` if the sink refuses even to drop everything, so that it is reset.
+        Raises ``LogDiscontinuity``, so that the sink is reset, if the sink fails even to drop everything.
         """
         began_s = self._clock.monotonic_s()
         reached = rows[-1].event_id
@@ -124,8 +124,8 @@ class EventApplier:
             return None
 
     def _apply_one_by_one(self, events: Sequence[Event], reached: int) -> None:
-        """Apply what can be applied, and replace an event that cannot by what it may concern, wider each time. Those of
-        one id stay together: the position stands for all of them."""
+        """Applies what can be applied, and replaces an event that cannot be by its scope, which is widened each time.
+        Events with the same id stay together, because they share a position."""
         for event_id, of_id in groupby(events, key=lambda event: event.event_id):
             some = list(of_id)
             try:

@@ -1,8 +1,8 @@
-"""What the poller needs of the notification log, and how a place in it is proven.
+"""The poller's interface to the notification log, and the proof of a position in it.
 
 Event ids are gapless and in commit order, because every writer holds the NOTIFICATION_SEQUENCE row until it commits
-(Hive since HIVE-16886; ours too). An id alone proves nothing, though: a database restored from a copy hands out the
-same ids to other events. So a position carries a digest of the row it stands on, and the identity of the server.
+(Hive since HIVE-16886, and this program). But an id alone proves nothing: a database restored from a copy gives the
+same ids to other events. So a position contains a digest of its row, and the identity of the server.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from hms_cache.values import frozen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """One session on one database server, compared as an object: a new connection, and a connection that a proxy moved
-    to another server, bring a new one.
+    """One session on one database server, compared as an object: a new connection, or a connection that a proxy moved
+    to another server, has a new one.
 
-    Ids that two reads found in one history count the same events: a server loses commits only in a crash, a restart or
-    a promotion, which end its sessions.
+    Ids that two reads found in one history are of the same events: a server loses commits only in a crash, a restart or
+    a promotion, and these end its sessions.
     """
 
     server_identity: str
-    """Names the server, its timeline and the database; another one means that nothing read before is known to hold (a
+    """Identifies the server, its timeline and the database. If it changes, earlier reads may not be valid any more (a
     failover may have lost commits)."""
 
     session: str = ""
-    """What the server calls the session."""
+    """The server's identifier of the session."""
 
     stale_reason: str | None = None
-    """Why what is read there may miss a commit that was acknowledged elsewhere; None: it cannot."""
+    """Why reads there may miss a commit that was acknowledged elsewhere; None if they cannot."""
 
 
 UNKNOWN_HISTORY = History("")
-"""Of a log that does not tell."""
+"""For a log without this information."""
 
 
 class LogHead(NamedTuple):
-    """The end of the log. ``last_event_id`` is NEXT_EVENT_ID - 1: 0 for a log that never had an event."""
+    """The end of the log. ``last_event_id`` is NEXT_EVENT_ID - 1: 0 for a log that has never had an event."""
 
     last_event_id: int
     history: History
 
 
 MAX_RECOGNIZED: Final = 1024 * 1024
-"""Characters of a message up to which all of them tell it from others."""
+"""Messages of up to this many characters are compared as a whole."""
 
 RECOGNIZED_END: Final = 32 * 1024
-"""Characters at each end of a longer one that do, with its length."""
+"""For longer messages, the length and this many characters at each end are compared."""
 
 _LENGTH_OF_MARK: Final = range(2 + len(str(MAX_RECOGNIZED)), 2 + 12)
-"""Of what stands between the ends of a shortened one."""
+"""Length of the part between the ends of a shortened message."""
 
 
 class LogPage(NamedTuple):
-    """Rows by ascending event id. ``exhausted``: the log held no further row when this one was read.
+    """Rows by ascending event id. ``exhausted``: the log had no further row when this one was read.
 
-    ``history``: where it was read, if that is known to be another session than that of the head read before.
+    ``history``: where it was read, if it may be another session than that of the head.
     """
 
     rows: Sequence[NotificationRow]
@@ -69,45 +69,44 @@ class LogPage(NamedTuple):
 
 
 class EventLog(Protocol):
-    """Reads the log; each call sees the latest commit. Errors are whatever the database raises."""
+    """Reads the log. Each call sees the latest commit. Raises the database's exceptions."""
 
     def head(self) -> LogHead:
-        """The end of the log, read in a fresh statement."""
+        """The end of the log, read by a new statement."""
         ...
 
     def fetch(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> LogPage:
-        """At most ``limit`` rows with larger ids; fewer if they are large, but at least two if the log holds two.
+        """At most ``limit`` rows with larger ids; fewer if they are large, but at least two if the log has two.
 
-        ``known_event_id``: of an event whose row is only to be recognized (`digest_of`); a long message in it may be
-        `shortened`.
+        ``known_event_id``: an event whose row is only compared (`digest_of`); a long message in it may be `shortened`.
         """
         ...
 
 
 class FollowedLog(EventLog, Protocol):
-    """A log whose connections can be opened anew."""
+    """A log whose connections can be reopened."""
 
     def read(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> tuple[LogHead, LogPage]:
-        """`head`, then `fetch`: the page shows all that the head counts, if it is complete."""
+        """`head`, then `fetch`: a complete page contains everything that the head counts."""
         ...
 
     def renew(self) -> None:
-        """Let go of the connections: they lead to another server than others do, or to one that is no primary."""
+        """Drops the connections: they lead to different servers, or to one that is not a primary."""
         ...
 
     def keep_connections(self, *, wanted: bool) -> None:
-        """Whether connections, those of calls too, are used again. Not while what answers is no primary: its address
+        """Whether connections, including those of calls, are reused. Not while the server is not a primary: its address
         may lead to another server at any moment."""
         ...
 
 
 @frozen
 class LogPosition:
-    """A place in a log: everything up to ``event_id`` is applied.
+    """A position in a log: everything up to ``event_id`` is applied.
 
     ``row_digest`` is that of the rows with this id (more than one only in logs of Hive releases without the unique
-    index on EVENT_ID), ``None`` if the log had no such row when the place was taken: it was empty or cleaned up to
-    there. A stored position is proven again before it is trusted.
+    index on EVENT_ID); ``None`` if the log had no such row at that time, because it was empty or cleaned up to there. A
+    stored position is proven again before it is trusted.
     """
 
     event_id: int
@@ -116,17 +115,17 @@ class LogPosition:
 
 
 def shortened(length: int, beginning: str, end: str) -> str:
-    """What a message of more than `MAX_RECOGNIZED` characters is recognized by; `beginning` and `end`: of it, as long
-    as `RECOGNIZED_END` at least.
+    """The text by which a message of more than `MAX_RECOGNIZED` characters is compared. `beginning` and `end`: at least
+    `RECOGNIZED_END` characters of the message.
 
-    Whoever follows the log reads the row that it stands on again each time: of one that holds a table with a parameter
-    of 100 MB this would be all that it does, on every server of the database, until the next event.
+    Every reader of the log reads the row of its position again each time. If that row contains a table with a parameter
+    of 100 MB, every server would otherwise do little else until the next event.
     """
     return f"{beginning[:RECOGNIZED_END]}…{length}…{end[-RECOGNIZED_END:]}"
 
 
 def is_long(message: str | None) -> bool:
-    """Whether to recognize a row with this message, whole or `shortened`, is much to read."""
+    """Whether comparing a row with this message, complete or `shortened`, requires reading much."""
     text = message or ""
     is_cut = text[RECOGNIZED_END : RECOGNIZED_END + 1] == text[-RECOGNIZED_END - 1 : -RECOGNIZED_END] == "…"
     return len(text) > MAX_RECOGNIZED or (is_cut and len(text) - 2 * RECOGNIZED_END in _LENGTH_OF_MARK)
@@ -139,7 +138,7 @@ def _recognized(message: str | None) -> str | None:
 
 
 def digest_of(rows: Sequence[NotificationRow]) -> str | None:
-    """A digest over all columns that the rows are read with, of a long message over its ends; ``None`` for no row."""
+    """A digest of all columns of the rows, for a long message of its ends; ``None`` without rows."""
     if not rows:
         return None
     digest = hashlib.blake2b(digest_size=16)
@@ -150,14 +149,14 @@ def digest_of(rows: Sequence[NotificationRow]) -> str | None:
 
 
 class LogDiscontinuity(Exception):
-    """The log does not continue what was applied (P7); the text says why."""
+    """The log does not continue what was applied (P7); the text is the reason."""
 
 
 def rows_after(place: LogPosition, head: LogHead, page: LogPage) -> list[NotificationRow]:
-    """The rows of the page that follow the place.
+    """The rows of the page that follow the position.
 
-    ``page`` begins with the row that the place stands on and was read after ``head``, so it must hold, or be followed
-    by, all that the head counts. Raises ``LogDiscontinuity`` unless both continue the same log.
+    ``page`` begins with the row of the position and was read after ``head``, so it must contain, or be followed by,
+    everything that the head counts. Raises ``LogDiscontinuity`` unless both continue the same log.
     """
     identity = head.history.server_identity
     if place.server_identity and identity != place.server_identity:
@@ -177,7 +176,7 @@ def rows_after(place: LogPosition, head: LogHead, page: LogPage) -> list[Notific
     rows = [row for row in page.rows if row.event_id > place.event_id]
     expected = place.event_id + 1
     for row in rows:
-        # Releases without the unique index could hand out an id twice (HIVE-16886); both are applied.
+        # Releases without the unique index could allocate an id twice (HIVE-16886); both events are applied.
         if row.event_id not in (expected, expected - 1):
             raise LogDiscontinuity(f"events {expected} to {row.event_id - 1} are missing from the log")
         expected = row.event_id + 1

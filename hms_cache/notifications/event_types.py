@@ -1,4 +1,4 @@
-"""The values of EVENT_TYPE, of all Hive releases."""
+"""The values of EVENT_TYPE in all Hive releases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class EventType(StrEnum):
-    """What stands in NOTIFICATION_LOG.EVENT_TYPE (varchar(32)); Hive's ``EventMessage.EventType``, 3.1 to 4.1."""
+    """A value of NOTIFICATION_LOG.EVENT_TYPE (varchar(32)); Hive's ``EventMessage.EventType``, 3.1 to 4.1."""
 
     CREATE_DATABASE = "CREATE_DATABASE"
     ALTER_DATABASE = "ALTER_DATABASE"
@@ -58,12 +58,12 @@ class EventType(StrEnum):
 ONLY_OF_TRANSACTIONS = frozenset(
     {EventType.OPEN_TXN, EventType.ABORT_TXN, EventType.ALLOC_WRITE_ID_EVENT, EventType.COMMIT_TXN}
 )
-"""Event types that tell of transactions and write ids, and of no object of the catalog. A commit may set a parameter of
-a table all the same (`EventRow.keeps_tables`)."""
+"""Event types about transactions and write ids, and not about objects of the catalog. A commit may nevertheless set a
+parameter of a table (`EventRow.keeps_tables`)."""
 
 GRANTS_CHANGED = "HMS_CACHE_GRANTS"
-"""A grant or role was changed: written by servers of this program with `authorization.sql_grants = logged` only. No
-release of Hive has a type of this name, nor an event for what it tells."""
+"""A grant or role was changed. Logged only by servers of this program with `authorization.sql_grants = logged`. Hive
+has no type of this name, and no event for such changes."""
 
 ONLY_OF_ITS_TABLE = frozenset(
     {
@@ -79,7 +79,7 @@ ONLY_OF_ITS_TABLE = frozenset(
         EventType.COMMIT_COMPACTION_EVENT,
     }
 )
-"""Event types that change nothing but facets of the table that their row names. All others may change more: names and
-what is absent (create, alter, drop, reload), other tables (foreign keys, the keys that they end at, other constraints,
-which Hive logs together for several tables, a rename), tags of tables that are loaded later (transactions, write ids),
-whole databases, or what cannot be known (other types)."""
+"""Event types that change only facets of the table named in their row. All others may change more: names and knowledge
+of absence (create, alter, drop, reload), other tables (foreign keys and the keys to which they refer, other
+constraints, which Hive logs together for several tables, a rename), tags of tables that are loaded later (transactions,
+write ids), whole databases, or unknown objects (other types)."""

@@ -1,13 +1,13 @@
-"""The rows that writes of the store append to the notification log.
+"""Builds the rows that writes of the store append to the notification log.
 
-Each method takes the Thrift objects of one write and gives the row (or rows) that Hive's ``DbNotificationListener``
-would write for it: the same JSON fields, the same names in the columns. Names are taken from the objects as they are;
-the caller passes what it stored (normalized).
+Each method takes the Thrift objects of one write and returns the row (or rows) that Hive's ``DbNotificationListener``
+would write: the same JSON fields, the same names in the columns. Names are used as they are in the objects; the caller
+passes what it stored (normalized).
 
-Lists of partitions whose message would pass ``max_message_bytes`` are spread over several events of the same type,
-because MySQL's default ``max_allowed_packet`` was 4 MiB and readers hold a message in memory as a whole. A message
-about one object has no such way out and is written whole. Rows of several partitions are made one by one, as they are
-taken: each may hold a table of any width, and whoever takes them counts.
+Lists of partitions whose message would exceed ``max_message_bytes`` are split into several events of the same type,
+because MySQL's default ``max_allowed_packet`` was 4 MiB and readers hold a whole message in memory. A message about one
+object cannot be split and is written whole. Rows of several partitions are generated on demand: each may contain a
+table of any width, and the consumer enforces a limit.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ Fields = dict[str, Any]
 class MessageBuilder:
     """Builds rows in one message format.
 
-    ``server`` and ``service_principal`` go into every message: the server's ``metastore.thrift.uris`` and its Kerberos
-    principal, both empty if not configured.
-    Without state besides these; safe to share between threads.
+    ``server`` and ``service_principal`` are part of every message: the server's ``metastore.thrift.uris`` and its
+    Kerberos principal, both empty if not configured. Has no other state; thread-safe.
     """
 
     def __init__(
@@ -70,7 +69,8 @@ class MessageBuilder:
         )
 
     def build_alter_database(self, before: ttypes.Database, after: ttypes.Database) -> EventRow:
-        """The columns name the old database. Of an alter of properties of replication alone both images are equal."""
+        """The columns name the old database. If an alter changes only properties of replication, both images are
+        equal."""
         images = [write_struct(without_replication_properties(image)) for image in (before, after)]
         fields = {"db": before.name, "dbObjBeforeJson": images[0], "dbObjAfterJson": images[1]}
         return self._database_row(EventType.ALTER_DATABASE, before, fields)
@@ -99,7 +99,7 @@ class MessageBuilder:
     def build_alter_table(
         self, before: ttypes.Table, after: ttypes.Table, *, is_truncate: bool = False, write_id: int = -1
     ) -> EventRow:
-        """The columns hold the new names, the message the old ones."""
+        """The columns have the new names, the message the old ones."""
         fields = {
             "db": before.dbName,
             "table": before.tableName,
@@ -147,7 +147,7 @@ class MessageBuilder:
     ) -> Iterator[EventRow]:
         """One ALTER_PARTITION for each (before, after), as Hive up to 4.0 logs ``alter_partitions``.
 
-        A rename of a partition is always logged this way: ALTER_PARTITIONS has no place for old values.
+        A rename of a partition is always logged in this way: ALTER_PARTITIONS has no field for old values.
         """
         common = _members({**self._table_fields(table), "isTruncateOp": _text_of(is_truncate), "writeId": write_id})
         return (
@@ -169,8 +169,8 @@ class MessageBuilder:
     ) -> Iterator[EventRow]:
         """ALTER_PARTITIONS with the new images, as Hive 4.1 and later log ``alter_partitions``.
 
-        An event has one write id and Hive refuses one whose partitions differ in theirs (4.1,
-        ``AlterPartitionsMessage.checkValid``), so there is an event for each write id of the partitions.
+        An event has one write id, and Hive refuses one whose partitions have different ones (4.1,
+        ``AlterPartitionsMessage.checkValid``), so there is one event per write id.
         """
         by_write_id: dict[int, list[ttypes.Partition]] = {}
         for partition in partitions:
@@ -245,10 +245,10 @@ class MessageBuilder:
     # ---- constraints ----
 
     def build_add_constraints(self, table: ttypes.Table, constraints: Sequence[Any]) -> EventRow:
-        """Constraints of one kind on one table; ``table`` is the parent if they are foreign keys.
+        """Constraints of one kind on one table; for foreign keys ``table`` is the parent.
 
-        Raises ``ValueError`` for an empty or mixed list, and for foreign keys that do not all end at ``table``: the
-        row has room for one parent.
+        Raises ``ValueError`` for an empty or mixed list, and for foreign keys that do not all refer to ``table``, since
+        the row has one parent.
         """
         kinds = {type(constraint) for constraint in constraints}
         if len(kinds) != 1:
@@ -271,13 +271,13 @@ class MessageBuilder:
         return self._row(EventType.OPEN_TXN, None, None, None, fields)
 
     def build_commit_transaction(self, transaction_id: int, *, keeps_tables: bool = False) -> EventRow:
-        """``keeps_tables``: the commit sets no parameter of a table."""
+        """``keeps_tables``: the commit sets no table parameter."""
         unused = ("writeIds", "databases", "tables", "partitions", "tableObjs", "partitionObjs", "files")
         fields = {"txnid": transaction_id, **dict.fromkeys(unused, None)}
         return self._row(EventType.COMMIT_TXN, None, None, None, fields)._replace(keeps_tables=keeps_tables)
 
     def build_abort_transaction(self, transaction_id: int, databases: Iterable[str] = ()) -> EventRow:
-        """``databases``: those the transaction had write ids in."""
+        """``databases``: those in which the transaction has write ids."""
         return self._row(
             EventType.ABORT_TXN, None, None, None, {"txnid": transaction_id, "dbsUpdated": list(databases)}
         )
@@ -328,7 +328,7 @@ class MessageBuilder:
         return self._table_row(EventType.UPDATE_TBL_COL_STAT_EVENT, table, fields)
 
     def build_delete_table_column_statistics(self, table: ttypes.Table, column: str | None) -> EventRow:
-        """``column`` is ``None`` if the statistics of all columns go."""
+        """``column`` is ``None`` if the statistics of all columns are deleted."""
         return self._table_row(
             EventType.DELETE_TBL_COL_STAT_EVENT, table, {"database": table.dbName, "colName": column}
         )
@@ -340,7 +340,7 @@ class MessageBuilder:
         *,
         write_id: int = -1,
     ) -> Iterator[EventRow]:
-        """An event for each (values of a partition, its statistics, its parameters with them)."""
+        """One event for each (partition values, statistics, the partition's new parameters)."""
         common = _members({"tableObjJson": write_struct(table)})
         return (
             self._table_row(
@@ -355,7 +355,7 @@ class MessageBuilder:
     def build_delete_partition_column_statistics(
         self, table: ttypes.Table, partition_name: str, partition_values: Sequence[str], column: str | None
     ) -> EventRow:
-        """``column`` is ``None`` if the statistics of all columns go."""
+        """``column`` is ``None`` if the statistics of all columns are deleted."""
         fields = {
             "database": table.dbName,
             "colName": column,
@@ -377,7 +377,7 @@ class MessageBuilder:
         before: str = "",
         after: str = "",
     ) -> EventRow:
-        """`before` and `after`: encoded members, which many events have alike (`_members`)."""
+        """`before` and `after`: encoded members that many events share (`_members`)."""
         message = encode_message(self._json(fields, before, after), self._format)
         return EventRow(event_type.value, catalog, database, table, message, self._format.value)
 
@@ -411,10 +411,10 @@ class MessageBuilder:
         texts: Iterable[str],
         fields: Callable[[int, list[str]], Fields],
     ) -> Iterator[EventRow]:
-        """One event, or as many as the limit asks for; ``texts`` weigh the entries, ``fields`` takes the place of the
-        first of some of them, and these.
+        """One event, or as many as the limit requires. ``texts`` are the entries by which size is measured; ``fields``
+        takes the index of the first of some entries, and these.
 
-        The JSON is measured before compression: a reader holds that. Text that gzip and base64 make longer is halved
+        The JSON is measured before compression, since readers hold it. If gzip and base64 make it longer, it is halved
         until it fits.
         """
         limit = self._max_message_bytes
@@ -451,7 +451,7 @@ class MessageBuilder:
 
 
 def _weight(text: str) -> int:
-    """An upper bound of the bytes that the text takes as a JSON string in UTF-8."""
+    """An upper bound of the text's size as a JSON string in UTF-8."""
     quotes = text.count('"') + text.count("\\")
     return (len(text) if text.isascii() else len(text.encode())) + quotes
 

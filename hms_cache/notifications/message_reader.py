@@ -1,7 +1,7 @@
-"""From a row of the log to an event value.
+"""Decodes a row of the log to an event value.
 
-Only what the event's scope needs is decoded; embedded objects stay text. Nothing here raises for what a row holds: one
-that cannot be understood becomes an ``UndecodedEvent`` that names what it may concern (P8).
+Only what the event's scope needs is decoded; embedded objects stay text. Nothing here raises because of a row's
+contents: a row that cannot be decoded becomes an ``UndecodedEvent`` with what it may concern (P8).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hms_cache.notifications.event_types import GRANTS_CHANGED, EventType
 from hms_cache.notifications.messages import DEFAULT_MAX_JSON_BYTES, MessageError, decode_message
 from hms_cache.notifications.scope import PartitionValues
 
-# A range of one OPEN_TXN event; Hive opens at most 1,000 at a time (metastore.txn.max.open.batch).
+# Maximum range of one OPEN_TXN event; Hive opens at most 1,000 at a time (metastore.txn.max.open.batch).
 _MAX_OPENED_TRANSACTIONS = 1_000_000
 
 Message = dict[str, Any]
@@ -25,7 +25,7 @@ _Reader = Callable[[ev.EventHeader, Message], ev.Event]
 
 
 def read_event(row: ev.NotificationRow, max_json_bytes: int = DEFAULT_MAX_JSON_BYTES) -> ev.Event:
-    """The event of this row. Never raises for the row's content."""
+    """The event of this row. Never raises because of the row's contents."""
     header = ev.header_of(row)
     reader = _READERS.get(row.event_type)
     if reader is None:
@@ -34,7 +34,7 @@ def read_event(row: ev.NotificationRow, max_json_bytes: int = DEFAULT_MAX_JSON_B
         return reader(header, decode_message(row.message, row.message_format, max_json_bytes))
     except MessageError as error:
         return ev.undecoded(header, str(error))
-    except Exception as error:  # whatever a foreign writer put there: it must not stop the stream
+    except Exception as error:  # any contents from another program: it must not stop the stream
         return ev.undecoded(header, f"{type(error).__name__}: {error}")
 
 
@@ -88,8 +88,8 @@ def _partition_values(partition_json: str | None) -> PartitionValues | None:
 
 
 def _values_of(values: Iterable[Any]) -> PartitionValues | None:
-    """These values of a partition. ``None`` (the whole table) for none, and if one is not text: no writer of Hive's has
-    such a value, and its text in Python's spelling would be that of another partition, or of none."""
+    """The values of a partition. ``None`` (the whole table) if there are none, or if one is not text: Hive never writes
+    such a value, and its text in Python's notation would be that of a different partition."""
     texts = tuple(values)
     return texts if texts and all(isinstance(value, str) for value in texts) else None
 
@@ -102,7 +102,7 @@ def _all_known(partitions: Iterable[PartitionValues | None]) -> tuple[PartitionV
 
 
 def _partition_keys(table_json: str | None) -> list[str] | None:
-    """The names of the partition keys, in order, of a table object (field 8, a list of field schemas)."""
+    """The names of a table object's partition keys, in order (field 8, a list of field schemas)."""
     if table_json is None:
         return None
     keys = tjson.parse(table_json)["8"]["lst"][2:]
@@ -110,9 +110,9 @@ def _partition_keys(table_json: str | None) -> list[str] | None:
 
 
 def _partitions_by_key(maps: Any, table_json: str | None) -> tuple[PartitionValues, ...] | None:
-    """Values in the order of the table's partition keys: the order of a map in a message means nothing.
+    """Values in the order of the table's partition keys, since the order of a map in a message has no meaning.
 
-    ``None`` (the whole table) if keys and maps do not fit together.
+    ``None`` (the whole table) if keys and maps do not match.
     """
     if not isinstance(maps, list) or not all(isinstance(entry, dict) for entry in maps):
         return None
@@ -130,9 +130,9 @@ def _partitions_by_key(maps: Any, table_json: str | None) -> tuple[PartitionValu
 def _partitions_of(
     message: Message, partition_jsons: tuple[str, ...], table_json: str | None
 ) -> tuple[PartitionValues, ...] | None:
-    """The values of the objects that the message lists beside the maps, which is cheaper than reading the table.
+    """The values in the objects that the message lists beside the maps, which is cheaper than decoding the table.
 
-    From the maps if the two lists do not fit together.
+    Uses the maps if the two lists do not match.
     """
     maps = message.get("partitions")
     if isinstance(maps, list) and len(maps) == len(partition_jsons):
@@ -145,7 +145,7 @@ def _partitions_of(
 
 
 def _readable_values(partition_json: str | None) -> PartitionValues | None:
-    """The values, or ``None`` (the whole table) if the embedded object is missing or cannot be read."""
+    """The values, or ``None`` (the whole table) if the embedded object is missing or cannot be decoded."""
     try:
         return _partition_values(partition_json)
     except (tjson.TJsonError, KeyError, TypeError, IndexError):
@@ -266,7 +266,7 @@ def _partitions_dropped(header: ev.EventHeader, message: Message) -> ev.Event:
 def _about_one_partition(
     message: Message, flag: str
 ) -> tuple[str | None, tuple[PartitionValues, ...] | None, bool, str | None]:
-    """The table, the partition's values, what the flag says, and the partition."""
+    """The table, the partition's values, the flag's value, and the partition."""
     partition_json = _text(message, "ptnObjJson")
     values = _readable_values(partition_json)
     of_one = None if values is None else (values,)
@@ -336,7 +336,7 @@ def _transactions_opened(header: ev.EventHeader, message: Message) -> ev.Event:
 
 def _transaction_committed(header: ev.EventHeader, message: Message) -> ev.Event:
     databases, tables = _texts(message, "databases"), _texts(message, "tables")
-    # Both lists run in parallel where a writer fills them.
+    # If they are set, the lists correspond to each other.
     complete = bool(tables) and len(tables) == len(databases)
     names = frozenset(table_name(header.catalog, *pair) for pair in zip(databases, tables, strict=False))
     return ev.TransactionCommitted(header, _required_integer(message, "txnid"), names if complete else None)
@@ -358,7 +358,7 @@ def _write_ids_allocated(header: ev.EventHeader, message: Message) -> ev.Event:
 
 
 def _named_by_message(header: ev.EventHeader, message: Message, database: str, table: str) -> ev.EventHeader:
-    """The header, its names filled in from the message where the columns are null."""
+    """The header, with names from the message where the columns are null."""
     return header._replace(
         database=header.database or _text(message, database), table=header.table or _text(message, table)
     )
@@ -462,7 +462,7 @@ _READERS: dict[str, _Reader] = {
     EventType.DELETE_PART_COL_STAT_EVENT: _partition_statistics_deleted,
 }
 
-# Types whose messages no Hive release writes into the log: the columns are all there is.
+# Types whose messages no Hive release writes into the log: only the columns are used.
 _READERS_OF_ROW: dict[str, Callable[[ev.EventHeader], ev.Event]] = {
     GRANTS_CHANGED: ev.GrantsChanged,
     EventType.CREATE_ISCHEMA: ev.OtherObjectChanged,
@@ -480,5 +480,5 @@ _READERS_OF_ROW: dict[str, Callable[[ev.EventHeader], ev.Event]] = {
 
 
 def read_events(rows: Iterable[ev.NotificationRow]) -> list[ev.Event]:
-    """The events of these rows, in their order."""
+    """The events of these rows, in order."""
     return [read_event(row) for row in rows]

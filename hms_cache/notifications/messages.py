@@ -1,8 +1,8 @@
-"""The MESSAGE column: its formats, by the label in MESSAGE_FORMAT.
+"""The formats of the MESSAGE column, by the label in MESSAGE_FORMAT.
 
 Hive 3.1 writes plain JSON (``json-0.2``), Hive 4 the same JSON in UTF-8, gzipped, in standard base64
-(``gzip(json-2.0)``; its registry also knows the short name ``gzip``). A log that has seen an upgrade holds both, so the
-label of each row decides.
+(``gzip(json-2.0)``; it also accepts the short name ``gzip``). A log that has seen an upgrade contains both, so each
+row's label decides.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import zlib
 from enum import StrEnum
 from typing import Any
 
-# A message of 10,000 partitions is some 15 MiB of JSON; one that inflates past this is damage or an attack (P11).
+# A message of 10,000 partitions has about 15 MiB of JSON; one that inflates beyond this is damaged or an attack (P11).
 DEFAULT_MAX_JSON_BYTES = 256 * 1024 * 1024
-# Java's GZIPOutputStream uses 6; 1 takes a third of the time for a sixth more bytes.
+# Java's GZIPOutputStream uses 6; 1 takes a third of the time and a sixth more space.
 _COMPRESSION_LEVEL = 1
 
 
 class MessageFormat(StrEnum):
-    """What to write; the setting's values are Hive's labels."""
+    """The format to write; the setting's values are Hive's labels."""
 
     JSON = "json-0.2"
     GZIP_JSON = "gzip(json-2.0)"
@@ -31,14 +31,15 @@ _GZIP_LABELS = frozenset({MessageFormat.GZIP_JSON.value, "gzip"})
 
 
 class MessageError(ValueError):
-    """A message that cannot be decoded: an unknown format, or damage."""
+    """A message cannot be decoded: unknown format, or damaged."""
 
 
 def encode_message(json_text: str, message_format: MessageFormat) -> str:
-    """The value for MESSAGE, in ASCII. Equal text gives equal values (no time stamp in the gzip header).
+    """The value for MESSAGE, in ASCII. Equal texts give equal values (no timestamp in the gzip header).
 
-    Hive's script for MySQL keeps MESSAGE in latin1, also where a site has changed the columns of comments, as Hive 4
-    allows, whose own messages are in base64. A write is not to fail because the log has no character for a comment.
+    Hive's script for MySQL stores MESSAGE in latin1, even if a site has converted the columns of comments, as Hive 4
+    permits, whose own messages are in base64. A write must not fail because the log cannot represent a character of a
+    comment.
     """
     if message_format is MessageFormat.JSON:
         return json_text if json_text.isascii() else _BEYOND_ASCII.sub(_escaped, json_text)
@@ -46,7 +47,7 @@ def encode_message(json_text: str, message_format: MessageFormat) -> str:
 
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
-"""In JSON they are in texts only."""
+"""In JSON these occur only in texts."""
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -54,12 +55,12 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 _GZIP, _LARGEST_WINDOW = 16, 15
-"""zlib's numbers: that it is to write gzip's header, and the logarithm of the window that it has without being told."""
+"""zlib constants: write gzip's header, and the logarithm of the default window."""
 
 
 def _zipped(data: bytes) -> bytes:
-    """With a window as large as the data: the memory of zlib's own, a quarter of a megabyte, takes ten times as long to
-    be had as most messages take to be compressed."""
+    """Compresses with a window as large as the data: allocating zlib's default memory, a quarter of a megabyte, takes
+    ten times as long as compressing most messages."""
     window = min(max(9, len(data).bit_length()), _LARGEST_WINDOW)
     packer = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, _GZIP + window, max(3, window - 7))
     return packer.compress(data) + packer.flush()
@@ -70,8 +71,8 @@ def decode_message(
 ) -> dict[str, Any]:
     """The message's JSON object.
 
-    A row without a label is read as plain JSON: the column may be null in logs begun by Hive 2.
-    Raises ``MessageError``.
+    A row without a label is parsed as plain JSON: the column may be null in logs begun by Hive 2. Raises
+    ``MessageError``.
     """
     if message is None:
         raise MessageError("no message")

@@ -1,16 +1,16 @@
-"""Follows the notification log: fetches events in the order of their ids and hands them to a sink.
+"""Follows the notification log: fetches events in the order of their ids and passes them to a sink.
 
 It has no thread of its own. The application calls ``step`` at intervals, and readers that wait for a position call
-``ensure_applied``, which steps on demand; one thread steps at a time, the others wait for it.
+``ensure_applied``, which makes steps on demand. One thread makes a step at a time; others wait for it.
 
-Each step proves before it trusts (P7): the server must be the same, the row that was applied last must still be there
-and unchanged, and ids must follow each other without a hole up to the end of the log. Otherwise the status becomes
-``NEEDS_RESYNC``, the sink drops everything, and the poller goes on from the end of the log. A row that was cleaned away
-by retention while it was the last one applied counts as a hole: nothing proves that it was the same log. A row with a
-message of more than a million characters is looked at when the log has moved on, or somebody asks for a proof.
+Each step proves the log before it trusts it (P7): the server must be the same, the last applied row must still exist
+unchanged, and ids must follow each other without a gap up to the end of the log. Otherwise the status becomes
+``NEEDS_RESYNC``, the sink drops everything, and the poller continues at the end of the log. If retention has deleted
+the last applied row, this counts as a gap, since nothing proves that the log is the same. A row with a message of more
+than a million characters is compared only after the log has moved on, or if a proof is requested.
 
-A bad event never stops the stream (P8): what cannot be decoded or applied is replaced by an event that names what it
-may concern, at last everything (`event_applier`).
+A bad event never stops the stream (P8): an event that cannot be decoded or applied is replaced by one that names what
+it may concern, in the last resort everything (`event_applier`).
 """
 
 from __future__ import annotations
@@ -45,11 +45,13 @@ _LOGGER = logging.getLogger(__name__)
 _LOG_STARTED = "starting: nothing is known yet"
 
 _MAX_HISTORIES = 64
-"""Histories kept as proven: more than a server has connections for checks; those of closed ones are forgotten."""
+"""Maximum number of proven histories: more than a server has connections for checks; those of closed ones are
+dropped."""
 
 
 class Poller:
-    """See the module. ``_condition`` guards all fields below it; no call of the log or the sink is made under it."""
+    """See the module's docstring. ``_condition`` guards all fields below it; neither the log nor the sink is called
+    under it."""
 
     def __init__(
         self,
@@ -61,16 +63,17 @@ class Poller:
         *,
         header_filter: Callable[[EventHeader], str | None] | None = None,
     ) -> None:
-        """`header_filter`: for a header the reason to skip its event undecoded, or None (`SharedCache.reason_to_skip`).
+        """`header_filter`: returns a reason to skip an event without decoding it, or None
+        (`SharedCache.reason_to_skip`).
 
-        It must not skip by the table's name what the columns of a row do not name (the other name of a rename, the
-        child of a foreign key, the tables of a transaction).
+        It must not skip an event by its table's name if the columns do not name everything (the other name of a rename,
+        the child of a foreign key, the tables of a transaction).
         """
         self.on_resync_due: Callable[[], None] = lambda: None
-        """Called when the status becomes ``NEEDS_RESYNC``: reads do not step then, so whoever calls `step` at intervals
-        should do so now. By any thread, under the lock; it must not wait."""
+        """Called when the status becomes ``NEEDS_RESYNC``: reads do not make steps then, so the periodic caller of
+        `step` should do so now. Called by any thread, under the lock; it must not wait."""
         self.on_step_end: Callable[[], None] = lambda: None
-        """Called after each step by its thread, with no lock held; it must not wait."""
+        """Called after each step by its thread, without a lock; it must not wait."""
         self._log = log
         self._sink = sink
         self._clock: Clock = clock or SystemClock()
@@ -83,25 +86,25 @@ class Poller:
         self._position = 0
         self._row_digest: str | None = None
         self._row_is_long = False
-        """Whether it is much to read that row again; False, too, where that is not known yet."""
+        """Whether reading that row again is expensive; False if unknown."""
         self._read_step = self._proof_step = 0
-        """The last step that read it, and the last one before somebody asked for a proof."""
+        """Number of the last step that read it, and of the last step before a proof was requested."""
         self._server_identity = ""
         self.proven: Mapping[History, None] = {}
-        """Histories that are known to be that of the applied position: the row it stands on was found unchanged on
-        their server after they had begun. Replaced as a whole, under the lock; read without it."""
+        """Histories known to be that of the applied position: its row was found unchanged on their server after they
+        had begun. Replaced as a whole, under the lock; read without it."""
         self._suspended: Mapping[History, None] = {}
-        """Histories that were proven and are to be proven anew, since the poller was paused."""
+        """Histories that were proven and have to be proven again because the poller was paused."""
         self.needs_proof = False
-        """Nothing has been proven since a pause."""
+        """Whether nothing has been proven since a pause."""
         self._head_event_id = 0
         self._current_at_s: float | None = None
-        # Set while the status is NEEDS_RESYNC: where to begin anew (None: at the end), a stored place to be proven.
+        # Used while the status is NEEDS_RESYNC: where to continue (None: at the end), or a stored position to prove.
         self._seek_to: int | None = None
         self._stored: LogPosition | None = None
-        self._requests = 0  # commands so far; a step that ends under another number does not touch the status
+        self._requests = 0  # number of commands so far; a step does not change the status if it has changed meanwhile
         self._stepping = False
-        self._steps = 0  # steps begun
+        self._steps = 0  # number of steps begun
         self._next_renewal_s = -math.inf
         self._last_finished = (0, StepOutcome.IDLE)
         self._counters = PollerCounters(self._clock)
@@ -116,12 +119,12 @@ class Poller:
 
     @property
     def applied_position(self) -> int:
-        """Everything up to this event id is applied; meaningless unless ``ACTIVE`` or ``PAUSED``."""
+        """Everything up to this event id is applied. Only meaningful if ``ACTIVE`` or ``PAUSED``."""
         return self._position
 
     @property
     def current_at_s(self) -> float:
-        """When the end of the log was asked for that has been reached since (monotonic); minus infinity: never yet."""
+        """Monotonic time of the read of the log's end that has been reached since; minus infinity if there is none."""
         with self._condition:
             return -math.inf if self._current_at_s is None else self._current_at_s
 
@@ -132,7 +135,7 @@ class Poller:
 
     @property
     def is_stepping(self) -> bool:
-        """Whether rows that were read before now may still be applied."""
+        """Whether rows that were read before this call may still be applied."""
         return self._stepping
 
     def status_report(self) -> StatusReport:
@@ -140,7 +143,7 @@ class Poller:
             return StatusReport(self._status, self._reason, self._since_s)
 
     def position(self) -> LogPosition:
-        """The place reached, fit to be stored and given to ``start``."""
+        """The applied position, which can be stored and passed to ``start``."""
         with self._condition:
             return LogPosition(self._position, self._row_digest, self._server_identity)
 
@@ -151,7 +154,7 @@ class Poller:
     # ---- commands ----
 
     def start(self, stored: LogPosition | None = None) -> None:
-        """Begin to follow the log, at its end, or at a stored place if the first step can prove it.
+        """Starts to follow the log at its end, or at a stored position if the first step can prove it.
 
         :raises IllegalPollerCommand: it runs already.
         """
@@ -160,30 +163,30 @@ class Poller:
             self._seek_to, self._stored = None, stored
 
     def stop(self) -> None:
-        """Read no more; a running step ends as it will. :raises IllegalPollerCommand: it does not run."""
+        """Stops reading; a running step completes. :raises IllegalPollerCommand: it does not run."""
         with self._condition:
             self._command(PollerCommand.STOP, "stopped")
 
     def pause(self, reason: str = "paused by an operator") -> None:
-        """Read no more until ``resume``; a running step ends as it will. :raises IllegalPollerCommand:"""
+        """Stops reading until ``resume``; a running step completes. :raises IllegalPollerCommand:"""
         with self._condition:
             self._command(PollerCommand.PAUSE, reason)
 
     def resume(self) -> None:
-        """Go on where ``pause`` stopped. :raises IllegalPollerCommand: it is not paused.
+        """Continues after ``pause``. :raises IllegalPollerCommand: it is not paused.
 
-        The database may have been replaced meanwhile: every history has to be proven again.
+        The database may have been replaced meanwhile, so every history has to be proven again.
         """
         with self._condition:
             next_status(self._status, PollerCommand.RESUME)
-            # Before the status, since readers look at both without the lock.
+            # Before the status, since readers read both without the lock.
             self._suspended = {**self._suspended, **self.proven}
             self.proven = {}
             self.needs_proof = True
             self._command(PollerCommand.RESUME, "resumed")
 
     def seek(self, event_id: int) -> None:
-        """Drop everything and go on after this event, be it earlier or later than the position.
+        """Drops everything and continues after this event, which may be before or after the position.
 
         :raises IllegalPollerCommand: it does not run.
         :raises ValueError: the log does not reach so far.
@@ -198,13 +201,13 @@ class Poller:
             self._seek_to, self._stored = event_id, None
 
     def resync(self, reason: str = "an operator asked for it") -> None:
-        """Drop everything and go on at the end of the log. :raises IllegalPollerCommand: it does not run."""
+        """Drops everything and continues at the end of the log. :raises IllegalPollerCommand: it does not run."""
         with self._condition:
             self._command(PollerCommand.RESYNC, reason)
             self._seek_to, self._stored = None, None
 
     def skip(self, event_id: int) -> None:
-        """Do not decode this event when its turn comes; what its row may concern is dropped instead.
+        """Excludes this event from decoding; what its row may concern is dropped instead.
 
         :raises IllegalPollerCommand: it does not run.
         :raises ValueError: the event is applied already.
@@ -216,7 +219,8 @@ class Poller:
             self._applier.skip(event_id)
 
     def fail(self, reason: str) -> None:
-        """Something is wrong that following the log cannot repair; wait for an operator. Ignored when not running."""
+        """Stops until an operator intervenes, because of a problem that a resync cannot repair. Ignored if not
+        running."""
         with self._condition:
             if self._status in (PollerStatus.STOPPED, PollerStatus.ERROR):
                 return
@@ -224,18 +228,18 @@ class Poller:
         _LOGGER.error("the event poller waits for an operator: %s", reason)
 
     def wait_until_idle(self, timeout_s: float) -> bool:
-        """Wait for a running step to end, ``timeout_s`` at most; whether none runs."""
+        """Waits at most ``timeout_s`` for a running step to end; returns whether none runs."""
         with self._condition:
             return self._condition.wait_for(lambda: not self._stepping, timeout_s)
 
     def _command(self, command: PollerCommand, reason: str) -> None:
-        """Under the lock."""
+        """Called under the lock."""
         self._move(next_status(self._status, command), reason)
         self._requests += 1
         self._condition.notify_all()
 
     def _move(self, status: PollerStatus, reason: str) -> None:
-        """Under the lock."""
+        """Called under the lock."""
         is_new = status is not self._status
         if is_new:
             self._since_s = self._clock.epoch_s()
@@ -252,7 +256,8 @@ class Poller:
     # ---- stepping ----
 
     def step(self) -> StepResult:
-        """Read and apply one batch, or begin anew if that is due. Never raises for what log, database or sink do."""
+        """Reads and applies one batch, or resynchronizes if that is due. Never raises because of log, database or
+        sink."""
         with self._condition:
             if self._stepping:
                 return StepResult(StepOutcome.BUSY, self._position, 0, self._next_step_in_s(StepOutcome.BUSY))
@@ -260,18 +265,18 @@ class Poller:
         return self._lead()
 
     def look(self) -> StepResult:
-        """A step for somebody who doubts that the log is the one that was followed: it reads the row that was applied
-        last again, however long that is."""
+        """A step for a caller that doubts that the log is still the same: it also reads a long row of the position
+        again."""
         with self._condition:
             self._proof_step = self._steps
         return self.step()
 
     def ensure_applied(self, position: int, timeout_s: float) -> bool:
-        """Whether everything up to ``position`` is applied, stepping for it if necessary. Thread-safe.
+        """Whether everything up to ``position`` is applied, after making steps if necessary. Thread-safe.
 
-        False after ``timeout_s``, or sooner if it cannot become true: the poller does not follow the log, the database
-        is away, or the log does not reach so far. The time limit bounds the waiting for other threads; a step of this
-        thread's own is bounded by the database's time-outs.
+        False after ``timeout_s``, or earlier if it cannot become true: the poller does not follow the log, the database
+        is unavailable, or the log does not reach so far. The time limit applies to waiting for other threads; a step of
+        this thread is limited by the database's timeouts.
         """
         deadline_s = self._clock.monotonic_s() + timeout_s
         with self._condition:
@@ -292,10 +297,10 @@ class Poller:
             self._lead()
 
     def prove(self, history: History, timeout_s: float) -> bool:
-        """Whether a history is that of the applied position, stepping to find out. Thread-safe.
+        """Whether a history is that of the applied position, after making steps if necessary. Thread-safe.
 
-        What is proven once stays so: see `History`. False as for ``ensure_applied``, and if the log that is followed
-        is on another server: then connections are opened anew, since old ones lead to two servers.
+        A proof stays valid: see `History`. False as for ``ensure_applied``, and if the followed log is on another
+        server: then connections are reopened, since existing ones lead to two servers.
         """
         if history in self.proven:
             return True
@@ -325,7 +330,7 @@ class Poller:
         return False
 
     def _add_proven(self, *histories: History | None) -> None:
-        """Under the lock, after a step that proved the applied position on `_server_identity`."""
+        """Called under the lock, after a step that proved the applied position on `_server_identity`."""
         known = dict.fromkeys((*self._suspended, *self.proven, *histories))
         proven = [
             one
@@ -336,7 +341,7 @@ class Poller:
         self._suspended = {}
 
     def renew(self) -> None:
-        """Lets go of the log's connections, not too often: some lead to another server than others do. Thread-safe."""
+        """Drops the log's connections, not too often: they lead to different servers. Thread-safe."""
         now_s = self._clock.monotonic_s()
         with self._condition:
             if now_s < self._next_renewal_s:
@@ -346,7 +351,7 @@ class Poller:
         self._log.renew()
 
     def _answer(self, position: int, begun_before: int) -> bool | None:
-        """Under the lock: what ``ensure_applied`` returns, or ``None`` if another step may come nearer."""
+        """Called under the lock: the result of ``ensure_applied``, or ``None`` if another step may help."""
         follows = self._status is PollerStatus.ACTIVE
         if position <= self._position and (follows or self._status is PollerStatus.PAUSED):
             return True
@@ -357,12 +362,12 @@ class Poller:
         return False if number > begun_before and ended else None
 
     def _take_lead(self) -> None:
-        """Under the lock."""
+        """Called under the lock."""
         self._stepping = True
         self._steps += 1
 
     def _lead(self) -> StepResult:
-        """One step by the thread that took the lead."""
+        """One step, by the thread that took the lead."""
         outcome, received = StepOutcome.IDLE, 0
         try:
             outcome, received = self._step()
@@ -376,7 +381,7 @@ class Poller:
         return result
 
     def _next_step_in_s(self, outcome: StepOutcome) -> float:
-        # A command may have come during a step of another thread's.
+        # Another thread may have received a command during the step.
         begins_anew = self._status is PollerStatus.NEEDS_RESYNC
         failures = self._counters.consecutive_fetch_failures
         return next_step_in_s(outcome, self._settings.poll_interval_s, failures, begins_anew=begins_anew)
@@ -395,20 +400,20 @@ class Poller:
         except LogDiscontinuity as hole:
             with self._condition:
                 if self._status is not PollerStatus.ACTIVE or self._requests != requests:
-                    return StepOutcome.IDLE, 0  # a command came first; what it leads to proves the log again
+                    return StepOutcome.IDLE, 0  # a command was first; what follows it proves the log again
                 self._move(PollerStatus.NEEDS_RESYNC, str(hole))
                 self._seek_to = None
                 self._condition.notify_all()
             _LOGGER.warning("the whole cache is dropped: %s", hole)
             self._log.keep_connections(wanted=False)
-            self.renew()  # those of calls may still lead to the server that was the primary
+            self.renew()  # connections of calls may still lead to the former primary
             return self._begin_anew(requests), 0
 
     # ---- reading ----
 
     def _read(self, place: LogPosition, limit: int) -> tuple[LogHead, LogPage] | None:
-        """The end of the log, then a page of it that begins with the row that the place stands on: whatever the head
-        counts must be in a complete page. None: away."""
+        """The end of the log, then a page that begins with the row of the position: a complete page must contain
+        everything that the head counts. None if the database is unavailable."""
         began_s = self._clock.monotonic_s()
         try:
             head, page = self._log.read(max(0, place.event_id - 1), limit, place.event_id)
@@ -425,17 +430,17 @@ class Poller:
         return head, page
 
     def _is_quiet(self, place: LogPosition) -> bool:
-        """Whether nothing is to be read of a log whose last event has a long message.
+        """Whether the log has not moved, and its last event has a long message that need not be read again.
 
-        To recognize it the database would read all of it each time, 100 MB for instance. Where the log has not moved,
-        in a history that was proven by it, the next event is early enough.
+        The database would read all of it each time, for example 100 MB. If the log has not moved, in a history that was
+        proven by this row, the check can wait for the next event.
         """
         if not self._row_is_long or self.needs_proof or self._read_step <= self._proof_step:
             return False
         try:
             head = self._log.head()
         except Exception:
-            return False  # the read that follows tells why
+            return False  # the read that follows reports the reason
         return head.last_event_id == place.event_id and head.history in self.proven
 
     def _count_fetch_failure(self, error: Exception) -> None:
@@ -450,7 +455,7 @@ class Poller:
             _LOGGER.warning("the notification log cannot be read: %s", error)
 
     def _advance(self, requests: int) -> tuple[StepOutcome, int]:
-        """One batch. Raises ``LogDiscontinuity``."""
+        """Applies one batch. Raises ``LogDiscontinuity``."""
         place = self.position()
         asked_at_s = self._clock.monotonic_s()
         if self._is_quiet(place):
@@ -476,7 +481,7 @@ class Poller:
             self._row_is_long, self._read_step = any(is_long(row.message) for row in last), self._steps
             self._server_identity = head.history.server_identity
             is_new = self.needs_proof or head.history not in self.proven
-            if is_new and self._requests == requests:  # else a pause may have come after the proof
+            if is_new and self._requests == requests:  # otherwise a pause may have come after the proof
                 self._add_proven(head.history, page.history)
                 self.needs_proof = False
             self._head_event_id = max(head.last_event_id, reached)
@@ -494,7 +499,7 @@ class Poller:
     # ---- beginning anew ----
 
     def _prove(self, stored: LogPosition, requests: int) -> bool:
-        """Whether the stored place is one of this log; then it is taken."""
+        """Whether the stored position is in this log; if so, it is used."""
         read = self._read(stored, 2)
         if read is None or read[0].history.stale_reason is not None:
             return False
@@ -504,7 +509,7 @@ class Poller:
             _LOGGER.warning("the stored position is not used: %s", hole)
             return False
         with self._condition:
-            # What a sink tells others of its position is of this server.
+            # What a sink reports of its position belongs to this server.
             self._server_identity = stored.server_identity
         try:
             self._sink.apply((), stored.event_id)
@@ -517,7 +522,8 @@ class Poller:
         return True
 
     def _begin_anew(self, requests: int) -> StepOutcome:
-        """Drop everything and take a place: the end of the log, read before, or where an operator wants it."""
+        """Drops everything and sets a position: the end of the log, which is read first, or the position chosen by an
+        operator."""
         with self._condition:
             seek_to, reason = self._seek_to, self._reason
         try:
@@ -543,7 +549,7 @@ class Poller:
         here = [row for row in page.rows if row.event_id == event_id]
         place = LogPosition(event_id, digest_of(here), history.server_identity)
         with self._condition:
-            # Before the sink is reset: what a load reads on the old server from then on must not be installed.
+            # Before the sink is reset: a load that reads on the old server from now on must not be installed.
             self._server_identity, self._suspended = history.server_identity, {**self._suspended, **self.proven}
             self.proven = {}
         try:
@@ -563,7 +569,7 @@ class Poller:
         return StepOutcome.RESYNCED
 
     def _take(self, place: LogPosition, reason: str) -> None:
-        """Under the lock."""
+        """Called under the lock."""
         self._position, self._row_digest, self._server_identity = (
             place.event_id,
             place.row_digest,

@@ -1,4 +1,4 @@
-"""What a poller counts, as plain values for whoever shows them."""
+"""A poller's counters as plain values."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hms_cache.notifications.events import EventHeader
 from hms_cache.values import frozen
 
 _TICK_S = 5.0
-# The last failed events, with their reasons: enough for a page; the count is kept apart.
+# Number of the last failed events that are kept with their reasons, for a page; their count is separate.
 _REMEMBERED_FAILURES = 50
-# Runs that the quantiles are taken from: a quarter of an hour of one a second, 10 KB.
+# Number of runs from which quantiles are computed: at one per second a quarter of an hour, 10 KB.
 _REMEMBERED_DURATIONS = 1000
 
 
 class MovingRate:
     """Events per second, exponentially weighted over a window as Unix load averages are (ticks of 5 s).
 
-    Not safe to share by itself; the poller's lock guards it.
+    Not thread-safe; the poller's lock guards it.
     """
 
     def __init__(self, window_s: float, clock: Clock) -> None:
@@ -37,7 +37,7 @@ class MovingRate:
         self._counted += count
 
     def per_second(self) -> float:
-        """The rate as of the last full tick; 0 before the first."""
+        """The rate at the last full tick; 0 before the first."""
         self._tick()
         return self._rate or 0.0
 
@@ -54,7 +54,7 @@ class MovingRate:
 
 @frozen
 class Durations:
-    """How long a kind of work took, in seconds: over all runs, and quantiles of the last thousand."""
+    """Durations of a kind of work in seconds: over all runs, and quantiles of the last thousand."""
 
     runs: int = 0
     min_s: float = 0.0
@@ -67,7 +67,7 @@ class Durations:
 
 
 class RecordedDurations:
-    """Collects what `Durations` tells; exact over all runs but for the quantiles. The poller's lock guards it."""
+    """Collects `Durations`; exact over all runs except the quantiles. Guarded by the poller's lock."""
 
     def __init__(self) -> None:
         self._last: deque[float] = deque(maxlen=_REMEMBERED_DURATIONS)
@@ -77,7 +77,7 @@ class RecordedDurations:
         self._max_s = 0.0
 
     def add(self, seconds: float) -> None:
-        """One more run."""
+        """Adds one run."""
         self._last.append(seconds)
         self._runs += 1
         self._total_s += seconds
@@ -85,7 +85,7 @@ class RecordedDurations:
         self._max_s = max(self._max_s, seconds)
 
     def summary(self) -> Durations:
-        """As of now."""
+        """The current values."""
         if not self._last:
             return Durations()
         ordered = sorted(self._last)
@@ -96,7 +96,7 @@ class RecordedDurations:
 
 @frozen
 class Batch:
-    """Events that are being applied now."""
+    """The events that are being applied now."""
 
     first_event_id: int
     last_event_id: int
@@ -106,7 +106,7 @@ class Batch:
 
 
 class EventFailure(NamedTuple):
-    """An event that could not be decoded or applied, and what was done about it."""
+    """An event that could not be decoded or applied, and how it was handled."""
 
     header: EventHeader
     reason: str
@@ -114,7 +114,7 @@ class EventFailure(NamedTuple):
 
 
 class PollerStatistics(NamedTuple):
-    """A moment's view. Rates are received events per second over 1, 5 and 15 minutes."""
+    """The values at one moment. Rates are received events per second over 1, 5 and 15 minutes."""
 
     position: int
     head_event_id: int
@@ -141,7 +141,7 @@ class PollerStatistics(NamedTuple):
 
 @dataclass(slots=True)
 class PollerCounters:
-    """The values behind ``PollerStatistics``; guarded by the poller's lock."""
+    """The data of ``PollerStatistics``; guarded by the poller's lock."""
 
     clock: Clock
     received: int = 0
@@ -156,7 +156,7 @@ class PollerCounters:
     fetch_durations: RecordedDurations = field(default_factory=RecordedDurations)
     apply_durations: RecordedDurations = field(default_factory=RecordedDurations)
     batch_durations: RecordedDurations = field(default_factory=RecordedDurations)
-    """Reading a batch and applying it."""
+    """Durations of reading and applying a batch."""
     current_batch: Batch | None = None
     newest_event_delay_s: float = 0.0
     rates: tuple[MovingRate, MovingRate, MovingRate] = field(init=False)
@@ -165,7 +165,7 @@ class PollerCounters:
         self.rates = (MovingRate(60, self.clock), MovingRate(300, self.clock), MovingRate(900, self.clock))
 
     def snapshot(self, position: int, head_event_id: int, current_at_s: float | None) -> PollerStatistics:
-        """``current_at_s``: when the poller was last known to be at the log's end (monotonic), if ever."""
+        """``current_at_s``: monotonic time at which the poller was last known to be at the log's end, if ever."""
         age_s = math.inf if current_at_s is None else max(0.0, self.clock.monotonic_s() - current_at_s)
         return PollerStatistics(
             position=position,

@@ -1,4 +1,4 @@
-"""The poller's statuses, the commands it takes, and which of them is legal when."""
+"""The poller's statuses and commands, and which command is legal in which status."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from hms_cache.errors import HmsCacheError
 
 
 class PollerStatus(StrEnum):
-    """What the poller does. Only ``ACTIVE`` and ``NEEDS_RESYNC`` read the log."""
+    """The poller's status. Only ``ACTIVE`` and ``NEEDS_RESYNC`` read the log."""
 
     ACTIVE = "ACTIVE"
     """Follows the log."""
     PAUSED = "PAUSED"
-    """An operator stopped it for a while; what is applied stays applied."""
+    """Suspended by an operator; what is applied stays applied."""
     NEEDS_RESYNC = "NEEDS_RESYNC"
-    """What is held may be wrong (P7); the next step drops it and begins anew at the end of the log."""
+    """Memory may be wrong (P7); the next step drops it and continues at the end of the log."""
     ERROR = "ERROR"
-    """Something was found that following the log cannot repair, a writer that logs nothing. Waits for an operator."""
+    """A problem was found that a resync cannot repair: a writer that logs nothing. Waits for an operator."""
     STOPPED = "STOPPED"
-    """Not started yet, or stopped for good."""
+    """Not started yet, or stopped permanently."""
     DISABLED = "DISABLED"
-    """There is no poller, because the cache is off; none is ever in this status."""
+    """There is no poller, because the cache is off; no poller has this status."""
 
 
 class PollerCommand(StrEnum):
-    """What may be asked of a poller; imperative."""
+    """The commands to a poller."""
 
     START = "start"
     STOP = "stop"
@@ -48,7 +48,7 @@ class StatusReport(NamedTuple):
 
 
 class IllegalPollerCommand(HmsCacheError):
-    """The command is not possible in the present status; nothing changed."""
+    """The command is not possible in the current status; nothing was changed."""
 
     def __init__(self, command: PollerCommand, status: PollerStatus, reason: str) -> None:
         self.command = command
@@ -59,7 +59,7 @@ class IllegalPollerCommand(HmsCacheError):
 _A, _P, _N = PollerStatus.ACTIVE, PollerStatus.PAUSED, PollerStatus.NEEDS_RESYNC
 _E, _S = PollerStatus.ERROR, PollerStatus.STOPPED
 
-# The status after the command, or why it is refused. Whatever may have passed unseen ends in NEEDS_RESYNC.
+# The status after the command, or why it is refused. If events may have been missed, the result is NEEDS_RESYNC.
 LEGAL_MOVES: Mapping[PollerCommand, Mapping[PollerStatus, PollerStatus | str]] = {
     PollerCommand.START: {
         _A: "it runs already",
@@ -91,7 +91,7 @@ LEGAL_MOVES: Mapping[PollerCommand, Mapping[PollerStatus, PollerStatus | str]] =
 
 
 def next_status(status: PollerStatus, command: PollerCommand) -> PollerStatus:
-    """The status that the command leads to. Raises ``IllegalPollerCommand``."""
+    """The status after the command. Raises ``IllegalPollerCommand``."""
     move = LEGAL_MOVES[command][status]
     if not isinstance(move, PollerStatus):
         raise IllegalPollerCommand(command, status, move)

@@ -1,4 +1,4 @@
-"""How a step of the poller ended, and when the next one is due."""
+"""The outcome of a poller's step, and when the next one is due."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from enum import StrEnum
 from typing import NamedTuple
 
 RENEWAL_INTERVAL_S = 1.0
-"""Between two times that all connections are opened anew: a proxy in front of two servers shall not make it a storm."""
+"""Minimum time between two renewals of all connections, so that a proxy in front of two servers does not cause a
+storm."""
 
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.1, 30.0
-"""Waits double from the first to the longest while the database is unavailable: short after a brief failure, and not
-too frequent in an outage."""
+"""Waits double from the first to the longest while the database is unavailable: short after a brief failure, and
+infrequent in an outage."""
 
 _JITTER = 0.1
-"""Servers that were started together shall not poll together."""
+"""Random variation, so that servers that were started together do not poll together."""
 
 
 class StepOutcome(StrEnum):
@@ -23,20 +24,20 @@ class StepOutcome(StrEnum):
     MORE = "more"
     """A full batch was applied; there may be more."""
     RESYNCED = "resynced"
-    """Everything was dropped, and the position set anew."""
+    """Everything was dropped, and a new position was set."""
     DATABASE_AWAY = "database_away"
     NOT_PRIMARY = "not_primary"
-    """What answers may miss commits (a replica); the status stays ``NEEDS_RESYNC`` until it does not."""
+    """The server may miss commits (a replica); the status stays ``NEEDS_RESYNC`` until it does not."""
     SINK_FAILED = "sink_failed"
     """The sink could not be reset; the status stays ``NEEDS_RESYNC``."""
     BUSY = "busy"
-    """Another thread is stepping."""
+    """Another thread is making a step."""
     IDLE = "idle"
     """The status does not allow reading the log."""
 
 
 class StepResult(NamedTuple):
-    """``next_step_in_s``: when to call ``step`` again."""
+    """``next_step_in_s``: seconds until ``step`` should be called again."""
 
     outcome: StepOutcome
     position: int
@@ -45,7 +46,8 @@ class StepResult(NamedTuple):
 
 
 def next_step_in_s(outcome: StepOutcome, poll_interval_s: float, failures: int, *, begins_anew: bool) -> float:
-    """`failures`: fetches that failed in a row. `begins_anew`: the log is to be followed from another place."""
+    """`failures`: number of consecutive failed fetches. `begins_anew`: the log is to be followed from another
+    position."""
     if outcome in (StepOutcome.MORE, StepOutcome.RESYNCED):
         return 0.0
     if outcome is StepOutcome.NOT_PRIMARY:

@@ -1,7 +1,7 @@
-"""Properties of databases that replication keeps for itself: events of alters do not tell them.
+"""Properties of databases that belong to replication and are left out of alter events.
 
-A replica applies what such an event tells. Told of these, it would count as a source whose whole dump never ends, and
-refuse renames. Facts: `AlterDatabaseEvent.filterOutReplProps`, `ReplConst` (Hive 4.0.1).
+A replica applies the properties in such an event. With these it would count as a source whose complete dump never ends,
+and refuse renames. Facts: `AlterDatabaseEvent.filterOutReplProps`, `ReplConst` (Hive 4.0.1).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import copy
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 
 _OF_A_WHOLE_DUMP = "bootstrap.dump.state."
-"""What the names begin with under which dumps that are being made are noted."""
+"""Prefix of the names of properties that record dumps in progress."""
 
 _NAMES = frozenset(
     {
@@ -37,7 +37,7 @@ _NAMES = frozenset(
 
 
 def without_replication_properties(database: Database) -> Database:
-    """A copy without them."""
+    """A copy without these properties."""
     told = copy.copy(database)
     if database.parameters:
         told.parameters = {name: value for name, value in database.parameters.items() if not _is_of_replication(name)}

@@ -1,8 +1,8 @@
-"""What an event may concern: the names that whoever keeps state about the catalog has to look at.
+"""What an event may concern: the names that a cache of the catalog has to check.
 
-A scope may be wider than the change, never narrower. Names are normalized as Hive's ``normalizeIdentifier`` does
-(blanks cut, lower case); partition values are kept as they are. An event without a catalog belongs to the default
-catalog: Hive's direct-SQL listener path leaves the column empty (hive 4.0 ``DbNotificationListener``).
+A scope may be wider than the change, never narrower. Names are normalized as by Hive's ``normalizeIdentifier`` (blanks
+stripped, lower case); partition values are unchanged. An event without a catalog belongs to the default catalog: Hive's
+direct-SQL listener path leaves the column empty (Hive 4.0 ``DbNotificationListener``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Scope:
     foreign_keys: bool = False
 
     def concerns_table(self, table: TableName) -> bool:
-        """Whether the table, or anything that hangs on it, may be concerned."""
+        """Whether the table, or anything that belongs to it, may be concerned."""
         return (
             self.everything
             or table in self.tables
@@ -58,7 +58,8 @@ class Scope:
         )
 
     def widened_to_databases(self) -> Scope:
-        """The next wider scope: every table, partition and function becomes its database; without any, everything."""
+        """The next wider scope: every table, partition and function is replaced by its database; without any,
+        everything."""
         named: set[DatabaseName] = set(self.databases) | set(self.whole_databases)
         named.update(table.in_database for table in self.tables)
         named.update(table.in_database for table in self.partitions)
@@ -74,12 +75,12 @@ NOTHING = Scope()
 
 
 def scope_of_tables(tables: Iterable[TableName], *, foreign_keys: bool = False) -> Scope:
-    """These tables with all that hangs on them."""
+    """These tables with everything that belongs to them."""
     return Scope(tables=frozenset(tables), foreign_keys=foreign_keys)
 
 
 def scope_of_partitions(table: TableName | None, partitions: Iterable[PartitionValues] | None) -> Scope:
-    """These partitions of one table. None: the whole table, and everything."""
+    """These partitions of one table. ``partitions`` None: the whole table; ``table`` None: everything."""
     if table is None:
         return EVERYTHING
     if partitions is None:

@@ -1,14 +1,13 @@
-"""Thrift structs as text: the JSON form (``TJSONProtocol``) that Hive puts into its event messages.
+"""Thrift structs in JSON (``TJSONProtocol``), as Hive embeds them in event messages.
 
-Fields are keyed by number, each value carries a type tag: ``{"1":{"str":"t"},"8":{"lst":["rec",1,{…}]}}``. The
-library's own protocol reads it a character at a time; this module lets the C JSON parser do the work and walks the
-result along the class's ``thrift_spec``.
+Fields are keyed by number, and each value has a type tag: ``{"1":{"str":"t"},"8":{"lst":["rec",1,{…}]}}``. The
+library's own protocol reads one character at a time; this module uses the C JSON parser and walks the result along the
+class's ``thrift_spec``.
 
-Reading is tolerant: unknown field numbers (a newer writer) are skipped, a field of another type than ours is converted
-if that is harmless (a number written as a string, an ``i32`` where we have an ``i64``) and skipped otherwise, base64
-may be padded or not (Java leaves the padding out, other writers do not), control characters may stand unescaped.
-Writing gives what Java's ``TJSONProtocol`` gives: no blanks, UTF-8 unescaped, base64 without padding, non-finite
-numbers as strings.
+Reading is tolerant: unknown field numbers (of newer writers) are skipped; a field of another type is converted if that
+is harmless (a number written as a string, an ``i32`` for an ``i64``) and otherwise skipped; base64 may be padded or not
+(Java omits the padding, other writers do not); control characters may be unescaped. Writing gives the output of Java's
+``TJSONProtocol``: no blanks, UTF-8 unescaped, base64 without padding, non-finite numbers as strings.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ _WIDTHS = {TType.BYTE: 8, TType.I16: 16, TType.I32: 32, TType.I64: 64}
 
 
 class TJsonError(ValueError):
-    """The text is not the JSON form of a Thrift struct."""
+    """The text is not a Thrift struct in JSON."""
 
 
 class _Mismatch(Exception):
-    """A value that cannot be taken for the field's type; the field is skipped."""
+    """A value cannot be converted to the field's type; the field is skipped."""
 
 
 _Convert = Callable[[Any], Any]
@@ -60,9 +59,10 @@ _Render = Callable[[Any], str]
 
 
 def read_struct(text: str, struct_class: type[_Struct]) -> _Struct:
-    """The struct written in ``text``.
+    """Decodes the struct in ``text``.
 
-    Raises ``TJsonError`` if the text is no JSON object. Fields that are missing or cannot be read keep their defaults.
+    Raises ``TJsonError`` if the text is not a JSON object. Fields that are missing or cannot be decoded keep their
+    defaults.
     """
     try:
         return struct_from_fields(parse(text), struct_class)
@@ -71,10 +71,10 @@ def read_struct(text: str, struct_class: type[_Struct]) -> _Struct:
 
 
 def parse(text: str) -> Any:
-    """The text as plain Python values, for readers that need a field or two and no struct.
+    """Parses the text to plain Python values, for readers that need only a few fields.
 
     Raises ``TJsonError``. A map whose keys are lists (``SkewedInfo.skewedColValueLocationMaps``) is written with the
-    bare list as key, which is no JSON: such text takes a slower way and gives tuples as keys.
+    bare list as the key, which is not JSON: such text is parsed by a slower method and has tuples as keys.
     """
     try:
         return json.loads(text, strict=False)
@@ -91,7 +91,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 def parse_field(text: str, number: int) -> Any:
-    """The tagged value of one field. Fast if it is the first one, which all writers put there if its number is 1.
+    """The tagged value of one field. Fast if it is the first one, as field 1 is for all writers.
 
     Raises ``TJsonError``, or ``KeyError`` if the struct does not have the field.
     """
@@ -100,7 +100,7 @@ def parse_field(text: str, number: int) -> Any:
         try:
             return _DECODER.raw_decode(text, len(head))[0]
         except (ValueError, RecursionError):
-            pass  # say what is wrong by the long way
+            pass  # the slow method raises the error
     fields = parse(text)
     if not isinstance(fields, dict):
         raise TJsonError("not a struct")
@@ -168,7 +168,7 @@ def _parse_items(
 
 
 def struct_from_fields(fields: Any, struct_class: type[_Struct]) -> _Struct:
-    """The same from text that is parsed already."""
+    """Decodes a struct from parsed text."""
     if not isinstance(fields, dict):
         raise _Mismatch
     values: dict[str, Any] = {}
@@ -191,7 +191,7 @@ _CONVERTERS: dict[type[Any], dict[str, tuple[str, _Convert]]] = {}
 def _converters_of(struct_class: type[Any]) -> dict[str, tuple[str, _Convert]]:
     known = _CONVERTERS.get(struct_class)
     if known is None:
-        known = _CONVERTERS[struct_class] = {}  # put in first: some structs contain themselves
+        known = _CONVERTERS[struct_class] = {}  # added first, since some structs contain themselves
         for spec in struct_class.thrift_spec:
             if spec is not None:
                 known[str(spec[0])] = (spec[2], _converter(spec[1], spec[3]))
@@ -291,7 +291,7 @@ def _map_converter(convert_key: _Convert, convert_value: _Convert) -> _Convert:
 
 
 def write_struct(struct: Any) -> str:
-    """The struct as text. Fields that are ``None`` are left out; others are written in order of their numbers."""
+    """The struct as text. Fields that are ``None`` are omitted; others are written in order of their numbers."""
     return _render_struct(struct, _renderers_of(type(struct)))
 
 
@@ -353,7 +353,7 @@ def _sequence_renderer(tag: str, render: _Render, ordered: bool) -> _Render:
     def render_sequence(value: Any) -> str:
         elements = [render(element) for element in value]
         if ordered:
-            elements.sort()  # sets have no order of their own; equal structs shall give equal text
+            elements.sort()  # sets are unordered, and equal structs must give equal texts
         return ",".join([f"{head}{len(elements)}", *elements]) + "]"
 
     return render_sequence
@@ -369,7 +369,7 @@ def _map_renderer(arguments: Any) -> _Render:
     def render_map(value: dict[Any, Any]) -> str:
         entries = []
         for key in sorted(value):
-            # Numbers as keys are quoted; a list as key stands bare, as Java writes it, although JSON knows no such key.
+            # Numbers as keys are quoted; a list as a key is not, as in Java, although JSON does not allow it.
             entries.append(f"{quoted}{render_key(key)}{quoted}:{render_value(value[key])}")
         return f"{head}{len(entries)},{{" + ",".join(entries) + "}]"
 

@@ -1,4 +1,4 @@
-"""Which events of the log one principal may see: those of which it may see everything that they name."""
+"""Which events of the log a principal may see: those for which it may see all named objects."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hms_cache.notifications.messages import MessageError, decode_message
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 Needed = tuple[Question, ...] | None
-"""What must be allowed for an event to be shown. Empty: it is shown to all; None: to nobody."""
+"""What must be allowed for an event to be shown. Empty: it is shown to everybody; None: to nobody."""
 
 _OF_NO_OBJECT = frozenset({"server", "servicePrincipal", "timestamp", "txnid", "txnIds", "fromTxnId", "toTxnId"})
-"""Fields of messages about transactions; in others they name databases and tables."""
+"""Fields of messages about transactions only; other fields name databases and tables."""
 
 _TRANSACTIONS = (ev.TransactionsOpened, ev.TransactionCommitted, ev.TransactionAborted)
 
 
 def questions_of(row: ev.NotificationRow) -> Needed:
-    """What must be allowed for the event to be shown to somebody who is no service."""
+    """What must be allowed for the event to be shown to a principal that is not a service."""
     read = read_event(row)
     if isinstance(read, ev.UndecodedEvent):
         return None
@@ -49,11 +49,12 @@ def questions_of(row: ev.NotificationRow) -> Needed:
 
 
 _CREATION_METADATA = ('16":{"rec', '16\\":{\\"rec')
-"""How the field `Table.creationMetadata` begins in the image of a table, alone and within a message."""
+"""The beginning of the field `Table.creationMetadata` in a table's image, by itself and embedded in a message."""
 
 
 def _sources_of_views(row: ev.NotificationRow) -> set[TableName]:
-    """What the materialized views in an event's message are made from: it has these tables, whole.
+    """The tables from which materialized views in an event's message are built: the message contains these tables
+    entirely.
 
     Raises MessageError, TJsonError.
     """
@@ -79,7 +80,7 @@ def _sources_of_views(row: ev.NotificationRow) -> set[TableName]:
 
 
 def visible(decisions: Decisions, events: Sequence[Needed]) -> list[bool]:
-    """Of each event, by what it needs. Raises UndecidedError, and what the decisions raise."""
+    """Whether each event is visible, by its needs. Raises UndecidedError, and what the decisions raise."""
     decisions.prepare([one for needed in events for one in needed or ()])
     return [needed is not None and all(_holds(decisions, one) for one in needed) for needed in events]
 

@@ -1,4 +1,4 @@
-"""``flush``, ``refresh`` and ``warm``: what is held is dropped, read again, or read ahead."""
+"""``flush``, ``refresh`` and ``warm``: drop entries, load them again, or load them ahead."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.metrics.operations import Operation
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 
-#: How long the first position may take to become known: nothing can be loaded before.
+#: How long to wait for the first position, before which nothing can be loaded.
 _POSITION_TIMEOUT_S = 30.0
 
 
 def flush(parts: CommandParts, subject: Subject, operation: Operation) -> CommandResult:
-    """Drop what is held of the subject; the next read loads it again. Loads on their way are not kept either."""
+    """Drops the subject's entries; the next read loads them again. Loads in progress are discarded as well."""
     operation.note = "dropping"
     dropped = _drop(parts, subject)
     operation.done = operation.total = dropped
@@ -27,9 +27,9 @@ def flush(parts: CommandParts, subject: Subject, operation: Operation) -> Comman
 
 
 def refresh(parts: CommandParts, subject: Subject, operation: Operation) -> CommandResult:
-    """Drop what is held of the subject and read it from the database again; a table that is named, held or not.
+    """Drops the subject's entries and loads them again; a named table is loaded in any case.
 
-    Raises `DatabaseUnavailableError`, `CommandError` (there is no such table).
+    Raises `DatabaseUnavailableError`, `CommandError` (the table does not exist).
     """
     _require_position(parts)
     wanted = _held(parts, subject)
@@ -41,7 +41,7 @@ def refresh(parts: CommandParts, subject: Subject, operation: Operation) -> Comm
     for batch in _batches(wanted):
         if operation.cancelled.is_set():
             return CommandResult(False, f"given up after {loaded} of {operation.total}", {"refreshed": loaded})
-        # One that cannot be kept would throw the others of its snapshot away: then each is tried by itself.
+        # If one of them cannot be kept, the whole batch is discarded: then each is loaded separately.
         kept += len(batch) if _load(parts, batch) else sum(_load(parts, [one]) for one in batch)
         loaded += len(batch)
         operation.done = loaded
@@ -51,9 +51,9 @@ def refresh(parts: CommandParts, subject: Subject, operation: Operation) -> Comm
 
 
 def warm(parts: CommandParts, subject: Subject, operation: Operation) -> CommandResult:
-    """Load what is not held of the subject, tables with their partitions, until the memory budget is nearly full.
+    """Loads what is missing of the subject, tables with their partitions, until the memory budget is nearly full.
 
-    Raises `DatabaseUnavailableError`, `CommandError` (there is no such table).
+    Raises `DatabaseUnavailableError`, `CommandError` (the table does not exist).
     """
     _require_position(parts)
     if subject.table is not None:
@@ -84,7 +84,7 @@ def warm(parts: CommandParts, subject: Subject, operation: Operation) -> Command
 
 
 class _Narrowed(CachePolicy):
-    """A policy that lets the subject's tables in, as far as another one does."""
+    """Restricts another policy to the subject's tables."""
 
     def __init__(self, inner: CachePolicy, subject: Subject) -> None:
         super().__init__(peers=inner.peers)
@@ -102,7 +102,7 @@ def _require_position(parts: CommandParts) -> None:
 
 
 def _drop(parts: CommandParts, subject: Subject) -> int:
-    """How many tables were held."""
+    """Drops the subject's entries; returns the number of tables."""
     shared = parts.cache.shared
     with shared.view():
         tables = subject.held_tables(shared)
@@ -114,8 +114,8 @@ def _drop(parts: CommandParts, subject: Subject) -> int:
     else:
         for table in dict.fromkeys([*tables, *loading]):
             shared.forget(table)
-        # Whether there is such a table, and whose it is, is known from the names of its database; whether there is such
-        # a database, from those of its catalog.
+        # Whether a table exists, and its owner, is part of its database's names; whether a database exists, of its
+        # catalog's.
         if subject.table is not None:
             shared.forget(subject.database, frozenset({Facet.TABLE_NAMES}))
         else:
@@ -125,13 +125,13 @@ def _drop(parts: CommandParts, subject: Subject) -> int:
 
 
 def _held(parts: CommandParts, subject: Subject) -> list[Wanted]:
-    """What is held of the subject and can be loaded as a whole; statistics come back as they are asked."""
+    """The subject's entries that can be loaded as a whole. Statistics are loaded when they are requested."""
     shared = parts.cache.shared
     with shared.view():
         catalogs = [*shared.catalogs] if subject.database is None else []
         databases = [(key, shared.databases[key]) for key in subject.held_databases(shared)]
         tables = [(key, shared.tables[key]) for key in subject.held_tables(shared)]
-    # Without the lock: what has changed since is loaded as it is by then.
+    # Without the lock: an entry that has changed since is loaded in its new state.
     found = [Wanted(key, Facet.DATABASE_NAMES) for key in catalogs]
     for database, entry in databases:
         found.extend(Wanted(database, facet) for facet in tuple(entry.facets))
@@ -144,7 +144,7 @@ def _held(parts: CommandParts, subject: Subject) -> list[Wanted]:
 
 
 def _batches(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
-    """Some subjects at a time; whole sets of partitions after them, each by itself: such a load is long."""
+    """Several entries per batch; then sets of partitions, one per batch, because such a load takes long."""
     yield from batches([one for one in wanted if one.facet is not Facet.PARTITIONS], TABLES_A_BATCH)
     for one in wanted:
         if one.facet is Facet.PARTITIONS:
@@ -156,7 +156,7 @@ def _load(parts: CommandParts, wanted: Sequence[Wanted]) -> bool:
 
 
 def _load_table(parts: CommandParts, subject: Subject, operation: Operation, verb: str) -> CommandResult:
-    """One table with its partitions, or one of them."""
+    """Loads one table with its partitions, or one of these."""
     table = subject.table
     assert table is not None
     try:

@@ -1,4 +1,4 @@
-"""``sync``: wait until this server has applied an event."""
+"""``sync``: waits until this server has applied an event."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from hms_cache.admin.commands.subject import CommandParts, CommandResult, Subjec
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.metrics.operations import Operation
 
-#: One attempt: short, so that a cancelled wait ends and progress is seen.
+#: Duration of one attempt: short, so that a cancelled wait ends and progress is shown.
 _ATTEMPT_S = 1.0
 
-#: Between attempts that failed at once (the poller is paused, the database is away).
+#: Pause after an attempt that failed at once (the poller is paused, the database is unavailable).
 _PAUSE_S = 0.1
 
 
 def sync(
     parts: CommandParts, subject: Subject, operation: Operation, *, event_id: int | None, wait_s: float
 ) -> CommandResult:
-    """Wait until everything up to ``event_id`` is applied, at most ``wait_s``; by default, the last event there is now.
+    """Waits at most ``wait_s`` until everything up to ``event_id`` is applied; by default, the last event at this
+    moment.
 
-    Of a table, everything that was committed before the command came is applied then, by whichever server it was
-    written. Not in time is a result that is not ``ok`` and says what it waited for.
+    If the subject is a table, all its changes that were committed before the command, through any server, are applied
+    then. After a timeout the result is not ``ok`` and states the reason.
     """
     clock = parts.clock
     deadline_s = clock.monotonic_s() + wait_s

@@ -1,9 +1,9 @@
-"""``POST /commands/NAME``: a command and how it goes on, as one JSON object per line.
+"""``POST /commands/NAME``: runs a command and reports its progress, as one JSON object per line.
 
-Lines are ``{"worker": 0, "progress": {"done": 3, "total": 10, "note": ""}}``, as often as it changes, then for each
-worker ``{"worker": 0, "result": {"ok": true, "summary": "…", "numbers": {…}, "details": […]}}``, or ``"unreached"``
-with a reason, and at last ``{"finished": {"ok": …, "reached": [0, 1], "unreached": []}}``. A request that cannot be
-carried out at all is answered with a status of 4xx and a sentence.
+Lines are ``{"worker": 0, "progress": {"done": 3, "total": 10, "note": ""}}`` after each change, then for each worker
+``{"worker": 0, "result": {"ok": true, "summary": "…", "numbers": {…}, "details": […]}}``, or ``"unreached"`` with a
+reason, and finally ``{"finished": {"ok": …, "reached": [0, 1], "unreached": []}}``. A request that cannot be carried
+out is answered with a status of 4xx and a message.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from hms_cache.metrics.operations import Operation
 
 _log = logging.getLogger(__name__)
 
-#: Each takes a thread, and most of them database time.
+#: Each uses a thread, and most use database time.
 MAX_COMMANDS = 8
 
-#: Longest `sync --wait`: an hour is a maintenance window; more is a client that forgot it.
+#: Maximum of `sync --wait`: an hour is a maintenance window; a longer wait is a mistake of the client.
 LONGEST_WAIT_S = 3600.0
 
 _DEFAULT_WAIT_S = 30.0
@@ -86,14 +86,14 @@ COMMANDS: Mapping[str, Callable[[Subject, Mapping[str, str]], Work]] = {
 
 
 class CommandRoutes:
-    """The endpoint, over one server's parts and its siblings."""
+    """The endpoint, for this server's parts and its siblings."""
 
     def __init__(self, sources: AdminSources, siblings: Siblings) -> None:
         self._sources = sources
         self._siblings = siblings
 
     async def command(self, request: Request) -> Response:
-        """See the module."""
+        """See the module's docstring."""
         refused = await refusal(self._sources, request)
         if refused is not None:
             return refused
@@ -161,7 +161,7 @@ class CommandRoutes:
 
 
 async def merge(streams: list[AsyncIterator[dict[str, Any]]]) -> AsyncIterator[dict[str, Any]]:
-    """The items of all streams as they come; when the reader leaves, every stream is left."""
+    """The items of all streams as they arrive. If the reader stops, all streams are closed."""
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
     async def drain(stream: AsyncIterator[dict[str, Any]]) -> None:

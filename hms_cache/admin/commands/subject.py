@@ -1,4 +1,4 @@
-"""What a command is about, and what it answers."""
+"""The subject of a command, and its result."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from hms_cache.store.snapshots import StoreReads
 from hms_cache.values import frozen
 
 _MAX_DIGITS = 18
-"""As many as each 64-bit number may have."""
+"""Every number with this many digits fits into 64 bits."""
 
 
 class CommandError(HmsCacheError):
-    """The command cannot be carried out as it was given."""
+    """The command cannot be carried out as given."""
 
 
 @frozen
 class CommandParts:
-    """The parts of a server that commands work on."""
+    """The parts of a server on which commands operate."""
 
     cache: Cache
     poller: Poller
     store: StoreReads
-    """The database, not through the cache."""
+    """The database itself, not the cache."""
     clock: Clock
     kept_replies: KeptReplies | None = None
-    """Asks the database what is kept encoded."""
+    """Reads from the database what is kept as an encoded reply."""
 
 
 @frozen
 class CommandResult:
-    """``summary`` is a sentence for people; ``details`` are lines below it, ``numbers`` the same for programs."""
+    """``summary`` is a sentence for people; ``details`` are further lines, ``numbers`` the same for programs."""
 
     ok: bool
     summary: str
@@ -69,13 +69,13 @@ class Subject:
         return f"{text} {self.partition_name}" if self.partition_name else text
 
     def includes(self, table: TableName) -> bool:
-        """Whether the table is part of it."""
+        """Whether the table belongs to it."""
         if self.table is not None:
             return table == self.table
         return self.database is None or table.in_database == self.database
 
     def held_tables(self, shared: SharedCache) -> list[TableName]:
-        """Those of its tables of which anything is held. Under the lock: no others are gone through."""
+        """Its tables that have an entry. Called under the lock; no other tables are visited."""
         if self.table is not None:
             return [self.table] if self.table in shared.tables else []
         if self.database is not None:
@@ -83,7 +83,7 @@ class Subject:
         return [*shared.tables]
 
     def held_databases(self, shared: SharedCache) -> list[DatabaseName]:
-        """Those of its databases of which anything is held. Under the lock."""
+        """Its databases that have an entry. Called under the lock."""
         if self.table is not None:
             return []
         if self.database is not None:
@@ -92,7 +92,7 @@ class Subject:
 
 
 def subject_of(parameters: Mapping[str, str]) -> Subject:
-    """From the query's `catalog`, `database`, `table` and `partition`. Raises `CommandError`."""
+    """Parses the query's `catalog`, `database`, `table` and `partition`. Raises `CommandError`."""
     catalog, database = parameters.get("catalog"), parameters.get("database")
     table, partition = parameters.get("table"), parameters.get("partition")
     if table and not database:
@@ -113,7 +113,7 @@ def subject_of(parameters: Mapping[str, str]) -> Subject:
 
 
 def whole_number(parameters: Mapping[str, str], name: str) -> int | None:
-    """The parameter as a number of 0 or more; None when it is not given. Raises `CommandError`."""
+    """The parameter as a non-negative number; None if it is missing. Raises `CommandError`."""
     text = parameters.get(name, "")
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""``verify``: what is held, compared with the database."""
+"""``verify``: compares memory with the database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hms_cache.cache.verification.invariants import InvariantViolation
 from hms_cache.cache.verification.verify import verify as compare
 from hms_cache.metrics.operations import Operation
 
-#: Differences told in full: one is enough to act on, and each may hold a table's every column.
+#: Maximum number of detailed differences: one is enough to act on, and each may list all columns of a table.
 _MAX_DETAILS = 50
 _LONGEST_DETAIL = 2_000
 
@@ -15,9 +15,10 @@ _LONGEST_DETAIL = 2_000
 def verify(
     parts: CommandParts, subject: Subject, operation: Operation, *, sample: int | None = None, seed: int | None = None
 ) -> CommandResult:
-    """Compare what is held with the database, all of the subject or ``sample`` tables and databases; changes nothing.
+    """Compares the subject's entries with the database, all of them or ``sample`` tables and databases. Changes
+    nothing.
 
-    Not ``ok`` when something differs, which no sound server ever shows. Raises `DatabaseUnavailableError`.
+    Not ``ok`` if there is a difference, which never happens without a defect. Raises `DatabaseUnavailableError`.
     """
     shared = parts.cache.shared
     with shared.view():

@@ -1,1 +1,1 @@
-"""The change feed: the notification log as server-sent events, for caches and catalogs downstream."""
+"""The change feed: the notification log as server-sent events, for downstream caches and catalogs."""

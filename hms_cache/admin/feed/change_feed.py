@@ -1,8 +1,8 @@
-"""Follows the notification log once for all listeners.
+"""Reads the notification log once for all listeners.
 
-One task reads the log while anybody listens and keeps the newest events. A listener is a place: it takes what follows
-it from there, or from the log as long as its place is older than what is kept. Nothing is queued for one listener, so a
-slow one costs no memory. All state belongs to the management port's event loop.
+One task reads the log as long as there is a listener, and keeps the newest events. A listener is a position: it takes
+the following events from there, or from the log while its position is older than the kept events. Nothing is queued per
+listener, so a slow one costs no memory. All state belongs to the management port's event loop.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest
 
 _log = logging.getLogger(__name__)
 
-#: Events read by one statement: messages are of some KiB, so a MiB.
+#: Events read by one statement: messages have some KiB, so about a MiB.
 _PAGE_EVENTS = 500
 
-#: Events that are read for one that catches up, at least: the row of its place, some more, and the last, which may be
-#: one of two with one id and is left to the next page.
+#: Minimum number of events to read for a listener that catches up: the row of its position, some more, and the last
+#: one, which may share its id with another one and is then left to the next page.
 _LEAST_PAGE_EVENTS = 6
 
-#: Listeners that read the log at once to catch up; others wait for a place.
+#: Listeners that read the log concurrently to catch up; others wait.
 _MAX_CATCHING_UP = 2
 
-#: What is handed to a connection at once; it is written out before there is more.
+#: Bytes passed to a connection at once; the next ones follow after these are written.
 _CHUNK_BYTES = 64 * 1024
 
-#: Listeners that are judged at once: their threads may wait for another system, and probes must not wait for them.
+#: Listeners whose visibility is checked concurrently: their threads may wait for another system, which must not block
+#: probes.
 _MAX_JUDGING = 4
 
-#: `events.poll_interval_s = 0` reads the log for calls only, which listeners are not.
+#: `events.poll_interval_s = 0` makes only calls read the log; listeners are not calls.
 _LEAST_INTERVAL_S = 0.1
 
-#: How long one that catches up or is judged lets a system be that does not answer.
+#: Pause of a listener after a system that it needs has not answered.
 _RETRY_S = 1.0
 
 
@@ -64,20 +65,21 @@ class _Tail:
         self.position = position
         self.floor = position.event_id
         self.changed = asyncio.Event()
-        """Set once, when there is more or the end; then another takes its place."""
+        """Set when there are more events, or at the end; then replaced by a new one."""
         self.ended: FeedEndedError | None = None
         self.task: asyncio.Task[None] | None = None
         self.listeners = 0
         self._events: list[FeedEvent] = []
         self._weight_bytes = 0
         self._kept_id = position.event_id
-        """What follows it was brought by the last read."""
+        """Events after this one came with the last read."""
         self._budget_bytes = budget_bytes
 
     def append(self, events: Sequence[FeedEvent]) -> None:
-        """Adds the next events and lets go of the oldest beyond the budget.
+        """Adds events, and drops the oldest ones beyond the budget.
 
-        What this read and the one before brought stays: whoever keeps up must not lose its place to a large batch.
+        The events of this read and the previous one are kept in any case, so that a listener that keeps up does not
+        lose its position because of a large batch.
         """
         kept_id = self._kept_id
         self._kept_id = self.position.event_id
@@ -98,13 +100,13 @@ class _Tail:
         self.changed = asyncio.Event()
 
     def after(self, event_id: int) -> list[FeedEvent]:
-        """What follows this event, as far as it is kept: some at a time."""
+        """Kept events after this one, a limited number."""
         first = bisect.bisect_right(self._events, event_id, key=lambda event: event.position.event_id)
         return self._events[first : first + _PAGE_EVENTS]
 
 
 class ChangeFeed:
-    """The feed of one process. All but `close` is called by the port's event loop."""
+    """The feed of one process. All methods except `close` are called by the port's event loop."""
 
     def __init__(self, sources: AdminSources) -> None:
         self._sources = sources
@@ -116,15 +118,15 @@ class ChangeFeed:
         self._judging = asyncio.Semaphore(_MAX_JUDGING)
 
     async def admit(self, listener: Listener) -> None:
-        """Raises FeedEndedError when the listener may not listen, UndecidedError or DatabaseUnavailableError when that
-        is not known."""
+        """Raises FeedEndedError if the listener may not listen, UndecidedError or DatabaseUnavailableError if that is
+        unknown."""
         await self._shown(listener, [])
 
     async def position(self, wanted: str, listener: Listener) -> FeedPosition:
-        """Where `latest`, `oldest` or a position begins.
+        """The position of `latest`, `oldest` or a position as text.
 
-        Raises ValueError for what is none of them, FeedEndedError when the log does not continue there or the listener
-        may not listen, UndecidedError, DatabaseUnavailableError.
+        Raises ValueError for any other text, FeedEndedError if the log does not continue there or the listener may not
+        listen, UndecidedError, DatabaseUnavailableError.
         """
         async with self._catching_up:
             return await run_in_threadpool(self._find, wanted, listener)
@@ -139,9 +141,9 @@ class ChangeFeed:
         return position
 
     def _told(self, position: FeedPosition, listener: Listener) -> FeedPosition:
-        """The place without the digest of an event that the listener may not see.
+        """The position, without the digest if the listener may not see the event.
 
-        By a digest what is guessed of a row could be compared with it, whether it is answered or taken.
+        With the digest a listener could verify a guess of the row's contents, whether it receives or sends the digest.
         """
         if not listener.is_judged or position.digest is None:
             return position
@@ -152,10 +154,10 @@ class ChangeFeed:
     async def frames(
         self, position: FeedPosition, wanted: FeedFilter, listener: Listener, *, with_messages: bool
     ) -> AsyncGenerator[bytes]:
-        """Server-sent events from the place on, without end but for an `end` event.
+        """Server-sent events from the position on, without end except after an `end` event.
 
-        Events that the listener may not see are left out like those that it does not want: its place moves on. The
-        iterator is to be closed by whoever leaves it.
+        Events that the listener may not see are skipped, like those that it does not want; its position advances. The
+        caller must close the iterator.
         """
         metrics = self._sources.metrics.management
         heartbeat_s = self._sources.configuration.settings.admin.listener_heartbeat_s
@@ -172,7 +174,7 @@ class ChangeFeed:
         try:
             while True:
                 if loop.time() >= heartbeat_at_s:
-                    # Events that are left out would put it off for good if silence were counted from them.
+                    # Not measured from the last event: events that are skipped would postpone the heartbeat for ever.
                     heartbeat_at_s = loop.time() + heartbeat_s
                     yield position_frame(position)
                 changed = tail.changed
@@ -192,7 +194,8 @@ class ChangeFeed:
                 else:
                     events = await self._caught_up(position, page_events)
                 events, encoded = _next_chunk(events, wanted, with_messages)
-                # The rest of a page is not kept. With long messages one would be read, and decoded, a hundred times.
+                # The rest of a page is discarded. With long messages, a page would otherwise be read and decoded a
+                # hundred times.
                 page_events = min(_PAGE_EVENTS, max(_LEAST_PAGE_EVENTS, 2 * len(events) + 2))
                 try:
                     shown = await self._shown(listener, events)
@@ -210,7 +213,7 @@ class ChangeFeed:
                     heartbeat_at_s = loop.time() + heartbeat_s
                     yield b"".join(chunk)
                 elif events:
-                    await asyncio.sleep(0)  # others have their turn between pages that nobody here wants
+                    await asyncio.sleep(0)  # lets others run between pages without events for this listener
                 else:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(changed.wait(), max(0.0, heartbeat_at_s - loop.time()))
@@ -227,7 +230,7 @@ class ChangeFeed:
             return await run_in_threadpool(listener.shown, events)
 
     def close(self) -> None:
-        """Ends all feeds, those to come too. From any thread."""
+        """Ends all feeds, including later ones. Can be called from any thread."""
         self._is_closed = True
         loop = self._loop
         if loop is not None and not loop.is_closed():
@@ -238,7 +241,7 @@ class ChangeFeed:
             self._tail.tell()
 
     async def _joined(self) -> _Tail:
-        """The tail, with one listener more; the first starts it."""
+        """Adds a listener to the tail; the first one starts it."""
         async with self._starting:
             if self._tail is None or self._tail.ended is not None:
                 self._loop = asyncio.get_running_loop()
@@ -258,7 +261,7 @@ class ChangeFeed:
                 self._tail = None
 
     async def _follow(self, tail: _Tail) -> None:
-        """Reads the log's end for all listeners, at `events.poll_interval_s` once there is nothing new."""
+        """Reads the log's end for all listeners, every `events.poll_interval_s` if there is nothing new."""
         unreachable = False
         while True:
             rows: list[FeedEvent] = []
@@ -285,7 +288,7 @@ class ChangeFeed:
                 await asyncio.sleep(max(interval_s, _LEAST_INTERVAL_S))
 
     async def _caught_up(self, position: FeedPosition, page_events: int) -> list[FeedEvent]:
-        """What follows a place in the log itself, less than so many events; nothing while the database does not
+        """Reads events after a position from the log, fewer than `page_events`; none while the database does not
         answer."""
         async with self._catching_up:
             try:
@@ -311,7 +314,7 @@ class ChangeFeed:
         found = self._sources.read_notifications(request, known_event_id)
         rows = [NotificationRow.received(event) for event in found.events or ()]
         if len(rows) == most:
-            # The other event of an id that was given twice may follow: both are of the next page.
+            # Another event with the last id may follow: both are left to the next page.
             rows = [row for row in rows if row.event_id < rows[-1].event_id] or rows
         return rows
 
@@ -319,7 +322,7 @@ class ChangeFeed:
 def _next_chunk(
     events: list[FeedEvent], wanted: FeedFilter, with_messages: bool
 ) -> tuple[list[FeedEvent], list[bytes]]:
-    """The first of the events, as many as are sent at once, and each as it is sent: empty if it is not wanted."""
+    """The first events, as many as are sent at once, and the frame of each: empty if it is not wanted."""
     encoded: list[bytes] = []
     size = 0
     for event in events:

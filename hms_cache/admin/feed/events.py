@@ -1,4 +1,4 @@
-"""Events as they are sent, and which of them a listener wants."""
+"""Events in the form in which they are sent, and the filter of a listener."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hms_cache.notifications.visibility import Needed, questions_of
 from hms_cache.values import frozen
 
 _OVERHEAD_BYTES = 1_000
-"""What an event weighs beside its texts: objects and the frame."""
+"""Size of an event in addition to its texts: objects and the frame."""
 
 
 @frozen
@@ -25,16 +25,16 @@ class FeedEvent:
     position: FeedPosition
     scope: Scope
     header: bytes
-    """A whole server-sent event without the message."""
+    """A complete server-sent event without the message."""
     row: NotificationRow
     needed: Needed
-    """What must be allowed for a user to be shown it; nothing is known of that unless users are judged."""
+    """What a user must be allowed to see the event; None unless users are checked."""
 
     @classmethod
     def of(cls, row: NotificationRow, *, for_users: bool) -> FeedEvent:
-        """Decodes the message for its scope; one that cannot be read may concern anything.
+        """Decodes the message to find its scope; an event that cannot be decoded may concern anything.
 
-        `for_users`: whether what it `needed` is asked for.
+        `for_users`: whether `needed` is determined.
         """
         position = FeedPosition.of(row)
         needed = questions_of(row) if for_users else None
@@ -42,11 +42,11 @@ class FeedEvent:
 
     @property
     def weight_bytes(self) -> int:
-        """About what it holds in memory."""
+        """Approximate memory use."""
         return _OVERHEAD_BYTES + len(self.row.message or "")
 
     def encoded(self, *, with_message: bool) -> bytes:
-        """The server-sent event."""
+        """The server-sent event, with or without the message."""
         if not with_message:
             return self.header
         message = {"message": self.row.message, "message_format": self.row.message_format}
@@ -55,7 +55,7 @@ class FeedEvent:
 
 @frozen
 class FeedFilter:
-    """What a listener wants: empty fields want all. Names are normalized."""
+    """The filter of a listener: an empty field matches all. Names are normalized."""
 
     catalogs: frozenset[str] = frozenset()
     databases: frozenset[str] = frozenset()
@@ -63,21 +63,20 @@ class FeedFilter:
 
     @classmethod
     def of(cls, catalogs: Iterable[str], databases: Iterable[str], tables: Iterable[str]) -> FeedFilter:
-        """From names as a client spells them."""
+        """Creates a filter from names as clients spell them."""
         return cls(
             *(frozenset(normalize_identifier(name) for name in names) for names in (catalogs, databases, tables))
         )
 
     @property
     def wants_all(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether everything matches."""
         return not (self.catalogs or self.databases or self.tables)
 
     def wants(self, scope: Scope) -> bool:
-        """Whether the event may concern what is wanted: too many rather than too few.
+        """Whether the event may concern what the listener wants; in doubt true.
 
-        A rename concerns both names; what drops a database concerns its tables. Transactions by themselves concern
-        none.
+        A rename concerns both names; dropping a database concerns its tables. Transactions alone concern none.
         """
         if self.wants_all or scope.everything:
             return True
@@ -103,12 +102,13 @@ class FeedFilter:
 
 
 def position_frame(position: FeedPosition) -> bytes:
-    """Moves the listener's `Last-Event-ID` without an event (HTML, server-sent events: data is empty); a heartbeat."""
+    """Advances the listener's `Last-Event-ID` without an event (HTML, server-sent events: data is empty); also the
+    heartbeat."""
     return f": alive\nid: {position}\n\n".encode()
 
 
 def end_frame(reason: EndReason, problem: str) -> bytes:
-    """The last event of a feed. It has no id: the listener's place stays that of the last event it was sent."""
+    """The last event of a feed. It has no id, so the listener's position stays that of the last event."""
     data = json.dumps({"reason": reason.value, "problem": problem})
     return f"event: end\ndata: {data}\n\n".encode()
 

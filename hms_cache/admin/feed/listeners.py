@@ -1,8 +1,8 @@
-"""Who listens to the change feed, and what of it they may see.
+"""Listeners of the change feed, and which events they may see.
 
-Without authorization whoever may read the port sees every event. With it a listener is a user, known by a token, and
-sees what the same user is shown of the notification log by the metastore port. Both, the token and the decisions, are
-looked at anew for each piece of the feed, so that what was withdrawn ends an open feed or is no longer sent on it.
+Without authorization, whoever may read the port sees every event. With it, a listener is a user, identified by a token,
+who sees the events that the metastore port shows him. Token and decisions are checked for each part of the feed, so
+that withdrawn ones end an open feed, or hide further events.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from hms_cache.notifications.visibility import visible
 
 
 class UnknownListenerError(FeedEndedError):
-    """The token is nobody's, or no longer somebody's."""
+    """The token does not, or no longer, belong to a user."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(EndReason.REFUSED, problem)
 
 
 class Listener(Protocol):
-    """One of them."""
+    """A listener."""
 
     @property
     def is_judged(self) -> bool:
-        """Whether `shown` has to be asked; it may block then."""
+        """Whether `shown` has to be called, which may block."""
 
     def shown(self, events: Sequence[FeedEvent]) -> list[bool]:
-        """Which of the events the listener may see, now; whether it may listen at all is looked at, too.
+        """Which of the events the listener may see now. Also checks whether it may still listen.
 
-        Raises FeedEndedError when it may not, UndecidedError or DatabaseUnavailableError when that is not known.
+        Raises FeedEndedError if it may not, UndecidedError or DatabaseUnavailableError if that is unknown.
         """
 
 
 class Anybody:
-    """Sees everything: nobody decides about users."""
+    """Sees everything, since there is no authorization."""
 
     is_judged = False
 
     def shown(self, events: Sequence[FeedEvent]) -> list[bool]:
-        """All."""
+        """All of them."""
         return [True] * len(events)
 
 
 class Operator:
-    """Holds the token of commands, and sees everything as long as it is the token."""
+    """Has the token for commands, and sees everything as long as that token is valid."""
 
     is_judged = True
 
@@ -61,21 +61,21 @@ class Operator:
         self._token_in_force = token_in_force
 
     def shown(self, events: Sequence[FeedEvent]) -> list[bool]:
-        """All. Raises FeedEndedError when the token has changed."""
+        """All of them. Raises FeedEndedError if the token has changed."""
         if not is_same(self._token, self._token_in_force()):
             raise UnknownListenerError("the token of commands has changed")
         return [True] * len(events)
 
 
 class User:
-    """Sees what the authorizer lets the token's user read. Services see everything."""
+    """Sees what the authorizer allows the token's user to read. Services see everything."""
 
     is_judged = True
 
     def __init__(
         self, token: str, user_of: Callable[[str], tuple[str, frozenset[str]]], authorizer: Authorizer
     ) -> None:
-        """`user_of` tells the user, and the groups that the token names. It may block. Raises AuthenticationError."""
+        """`user_of` returns the user, and the groups in the token. It may block. Raises AuthenticationError."""
         self._token = token
         self._user_of = user_of
         self._authorizer = authorizer
@@ -95,20 +95,20 @@ class User:
 
 
 class ListenerGate:
-    """Knows whose a token is, where calls are authorized."""
+    """Identifies the users of tokens, if calls are authorized."""
 
     def __init__(self, authorizer: Authorizer, tokens: ListenerTokens, bearers: BearerTokens | None) -> None:
-        """`bearers`: checks the tokens that clients of the metastore port send, where it takes any."""
+        """`bearers`: checks the tokens that clients of the metastore port send, if it accepts any."""
         self._authorizer = authorizer
         self._tokens = tokens
         self._bearers = bearers
 
     def user_of(self, token: str) -> tuple[str, frozenset[str]]:
-        """The user, and the groups that the issuer names. May block on its keys. Raises AuthenticationError."""
+        """The user, and the groups named by the issuer. May wait for its keys. Raises AuthenticationError."""
         user = self._tokens.user_of(token)
         if user is not None:
             return user, NO_GROUPS
-        # Three parts, parted by dots: what is none is not worth asking the issuer for.
+        # A token has three parts separated by dots; anything else is not sent to the issuer.
         if self._bearers is None or token.count(".") != 2:
             raise AuthenticationError(
                 "the change feed is for users: the token is none of admin.listener_tokens_file, of the issuer at"
@@ -118,10 +118,10 @@ class ListenerGate:
         return identity.user, identity.groups
 
     def user(self, token: str) -> User:
-        """The listener with this token, whose it ever is."""
+        """The listener with this token, which is checked later."""
         return User(token, self.user_of, self._authorizer)
 
 
 def is_same(given: str, wanted: str) -> bool:
-    """Whether a token is the one that counts; an empty one is none."""
+    """Whether the token is the expected one; an empty one never is."""
     return bool(wanted) and hmac.compare_digest(given.encode(), wanted.encode())

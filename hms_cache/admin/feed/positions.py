@@ -1,8 +1,8 @@
-"""Places in the notification log as a listener keeps them, and what is read from there on.
+"""Positions in the notification log as listeners store them, and reading from there.
 
-A place is an event's id and, where the log held the event, a digest of its row: a database that was restored from a
-copy gives the same ids to other events. Ids have no gaps (see `hms_cache.notifications.event_log`), so a missing one is
-a lost event.
+A position is an event's id and, if the log contained the event, a digest of its row: a database restored from a copy
+may give the same ids to other events. Ids have no gaps (see `hms_cache.notifications.event_log`), so a missing id is a
+lost event.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hms_cache.notifications.events import NotificationRow
 from hms_cache.values import frozen
 
 ReadRows = Callable[[int, int | None], Sequence[NotificationRow]]
-"""Rows after an event, by id: two at least if the log holds two. The other event's row is only to be recognized, as in
-`EventLog`."""
+"""Reads rows after an event, by id: at least two if the log has two. The row of the second event id is read only to be
+recognized, as in `EventLog`."""
 
 ReadEnd = Callable[[], int]
-"""The last event's id."""
+"""Returns the last event's id."""
 
 _POSITION = re.compile(r"([0-9]{1,18})(?:-([0-9a-f]{32}))?", re.ASCII)
 
@@ -38,7 +38,7 @@ class EndReason(StrEnum):
 
 
 class FeedEndedError(HmsCacheError):
-    """Nothing can follow a place without a gap."""
+    """The log cannot be continued from a position without a gap."""
 
     def __init__(self, reason: EndReason, problem: str) -> None:
         super().__init__(problem)
@@ -47,14 +47,14 @@ class FeedEndedError(HmsCacheError):
 
 @frozen
 class FeedPosition:
-    """After the event with this id; as text the `id` of a server-sent event."""
+    """The position after the event with this id; as text it is the `id` of a server-sent event."""
 
     event_id: int
     digest: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> FeedPosition:
-        """From `123` or `123-DIGEST`; raises ValueError for anything else."""
+        """Parses `123` or `123-DIGEST`; raises ValueError for anything else."""
         found = _POSITION.fullmatch(text)
         if found is None:
             raise ValueError(f"not a position: {text[:80]!r}")
@@ -62,7 +62,7 @@ class FeedPosition:
 
     @classmethod
     def of(cls, row: NotificationRow) -> FeedPosition:
-        """The place after this row."""
+        """The position after this row."""
         return cls(row.event_id, digest_of([row]))
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class FeedPosition:
 
 
 def position_at(event_id: int, read_rows: ReadRows) -> FeedPosition:
-    """The place after this event, with its digest if the log holds it."""
+    """The position after this event, with its digest if the log contains it."""
     for row in read_rows(event_id - 1, event_id) if event_id > 0 else ():
         if row.event_id == event_id:
             return FeedPosition.of(row)
@@ -78,20 +78,20 @@ def position_at(event_id: int, read_rows: ReadRows) -> FeedPosition:
 
 
 def oldest_position(read_rows: ReadRows, read_end: ReadEnd) -> FeedPosition:
-    """The place before the oldest event that is kept, the end if there is none."""
+    """The position before the oldest event in the log, or the end if it is empty."""
     rows = read_rows(0, None)
     return FeedPosition(rows[0].event_id - 1) if rows else FeedPosition(read_end())
 
 
 def rows_following(position: FeedPosition, read_rows: ReadRows, read_end: ReadEnd) -> list[NotificationRow]:
-    """The next rows, none at the log's end.
+    """The next rows; empty at the log's end.
 
-    The row of the place is read with them: one statement proves the place and reads on. Raises FeedEndedError when
-    events after it were deleted, or the log is another history.
+    Also reads the row of the position, so that one statement proves the position and continues. Raises FeedEndedError
+    if later events were deleted, or if the log has another history.
     """
     rows = read_rows(max(0, position.event_id - 1), position.event_id)
     if not any(row.event_id >= position.event_id for row in rows):
-        # Before the rows are read again: what commits in between would pass for deleted.
+        # Read before the rows are read again: otherwise an event committed in between would look deleted.
         end = read_end()
         if end < position.event_id:
             raise _replaced(f"the notification log ends at event {end}, before {position.event_id}")
@@ -105,7 +105,7 @@ def rows_following(position: FeedPosition, read_rows: ReadRows, read_end: ReadEn
     following = [row for row in rows if row.event_id > position.event_id]
     expected = position.event_id + 1
     for row in following:
-        # Before Hive 4 an id could be given twice (HIVE-16886).
+        # Before Hive 4 an id could be allocated twice (HIVE-16886).
         if row.event_id not in (expected, expected - 1):
             raise _cleaned(expected, row.event_id - 1)
         expected = row.event_id + 1

@@ -1,4 +1,4 @@
-"""``GET /changes``: what a listener may ask for, and the connection as long as it listens."""
+"""``GET /changes``: parameters of a listener, and its connection."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hms_cache.errors import DatabaseUnavailableError
 _PARAMETERS = frozenset({"after", "catalog", "database", "table", "messages"})
 
 _NAMES = frozenset({"catalog", "database", "table"})
-"""Those that may be given several times."""
+"""Parameters that may be repeated."""
 
 _RETRY = {"Retry-After": "10"}
 
 
 class FeedRoute:
-    """The endpoint over one feed."""
+    """The endpoint of a feed."""
 
     def __init__(self, sources: AdminSources, feed: ChangeFeed) -> None:
         self._sources = sources
@@ -36,9 +36,9 @@ class FeedRoute:
     async def listen(self, request: Request) -> Response:
         """Server-sent events.
 
-        400 for a request that cannot be read, 401 and 403 for a listener that may not listen and for messages without
-        the token of commands, 410 for a place that the log no longer continues, 503 when the database or who decides
-        does not answer or all places are taken.
+        400 for an invalid request; 401 and 403 for a listener that may not listen, or that asks for messages without
+        the token for commands; 410 for a position from which the log does not continue; 503 if the database or the
+        authorizer does not answer, or if all places are taken.
         """
         query = request.query_params
         unknown = sorted(set(query) - _PARAMETERS)
@@ -54,7 +54,7 @@ class FeedRoute:
         if with_messages not in ("true", "false"):
             return PlainTextResponse("messages: true or false\n", 400)
         listener = self._listener(request)
-        # A user is sent the messages that the metastore port sends; who is none needs the token.
+        # A user gets the messages that the metastore port would send; others need the token.
         if with_messages == "true" and not listener.is_judged:
             refused = await refusal(self._sources, request)
             if refused is not None:
@@ -85,7 +85,7 @@ class FeedRoute:
         return _Feed(self._feed.frames(position, wanted, listener, with_messages=with_messages == "true"))
 
     def _listener(self, request: Request) -> Listener:
-        """Who asks; whether they may is for `ChangeFeed.admit`."""
+        """Identifies the listener; `ChangeFeed.admit` checks whether it may listen."""
         gate = self._sources.listeners
         if gate is None:
             return Anybody()
@@ -99,7 +99,7 @@ class FeedRoute:
 
 
 class _Feed(Response):
-    """Sends frames until they end or the listener is gone; then the frames are closed at once."""
+    """Sends frames until they end or the listener disconnects; then the frames are closed at once."""
 
     def __init__(self, frames: AsyncGenerator[bytes]) -> None:
         self._frames = frames
@@ -115,7 +115,7 @@ class _Feed(Response):
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One listener."""
+        """Serves one listener."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         tasks = {asyncio.create_task(self._send(send)), asyncio.create_task(_gone(receive))}
         try:

@@ -1,1 +1,1 @@
-"""The pages for people: each a dataclass, which is its JSON form, and a template that shows it."""
+"""The pages: each is a dataclass, which is its JSON form, and a template for HTML."""

@@ -1,4 +1,4 @@
-"""``/blind-spots``: changes that no event names, and what this server does about each."""
+"""``/blind-spots``: changes without an event, and how this server handles each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hms_cache.values import frozen
 
 @frozen
 class CachedKind:
-    """A kind of thing, and whether it may be cached beside the writers that `cache.peers` names."""
+    """A kind of object, and whether it may be cached beside the writers in `cache.peers`."""
 
     kind: str
     cached: bool
@@ -25,7 +25,7 @@ class BlindSpot:
     change: str
     who: str
     answer: str
-    """What this server does, so that nobody is answered wrong; or what an operator has to do."""
+    """How this server avoids wrong answers, or what an operator has to do."""
     remedy: str
 
 
@@ -36,7 +36,7 @@ class BlindSpots:
     peers: str
     cache_enabled: bool
     unlogged_writer: str
-    """What proved that a writer logs nothing, as far as one was found; empty: none was."""
+    """The proof, if one was found, that a writer does not log its changes; empty otherwise."""
     kinds: tuple[CachedKind, ...]
     spots: tuple[BlindSpot, ...]
 
@@ -130,7 +130,7 @@ _SPOTS = (
 
 
 def blind_spots(context: PageContext) -> BlindSpots:
-    """As of now."""
+    """The page with the current state."""
     sources = context.sources
     peers = sources.configuration.settings.cache.peers
     kinds = [

@@ -1,4 +1,4 @@
-"""``/cache``: the largest, hottest and slowest tables, and what is held in all."""
+"""``/cache``: the largest, hottest and slowest tables, and totals of the cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_TABLES = 25
 
 @frozen
 class CachedTable:
-    """One table as it is held. ``partitions_complete`` is None for a table whose partitions are not held."""
+    """A table in the cache. ``partitions_complete`` is None if its partitions are not cached."""
 
     name: str
     bytes: int
@@ -30,7 +30,7 @@ class CachedTable:
     partitions_missing: int
     partitions_complete: bool | None
     segments: int
-    """Ranges of names that the partitions are held in, those included of which nothing is held."""
+    """Number of segments of its partitions, including empty ones."""
     segments_complete: int
     write_id_tag: str | None
 
@@ -43,10 +43,10 @@ class CachePage:
     position: int
     generation: int
     too_large: int
-    """Parts that were found larger than the budget."""
+    """Parts that were larger than the budget."""
     waiting_for_refill: int
     answers: int
-    """Encoded replies that are held."""
+    """Encoded replies in memory."""
     excluded: int
     largest: tuple[CachedTable, ...]
     hottest: tuple[CachedTable, ...]
@@ -54,7 +54,7 @@ class CachePage:
 
 
 def cache_page(context: PageContext) -> CachePage:
-    """As of now. The cache's lock is held for a copy of the list of entries only."""
+    """The page with the current state. Holds the cache's lock only while it copies the list of entries."""
     cache = context.sources.cache
     status = cache_status(context.sources)
     if cache is None:
@@ -83,12 +83,12 @@ def cache_page(context: PageContext) -> CachePage:
 
 
 def weight_of_entry(entry: Entry) -> int:
-    """Bytes charged; without the lock, so by a copy that is made in one step."""
+    """The entry's weight in bytes. Called without the lock, so it copies the weights in one step."""
     return sum(tuple(entry.weights.values()))
 
 
 def cached_table(shared: SharedCache, key: TableName, entry: Entry) -> CachedTable | None:
-    """How the table is held; None when it is no more."""
+    """The cached table; None if it is not cached any more."""
     with shared.view():
         if not entry.facets:
             return None
@@ -110,6 +110,6 @@ def cached_table(shared: SharedCache, key: TableName, entry: Entry) -> CachedTab
 
 
 def shown_name(table: TableName) -> str:
-    """`database.table`, with the catalog in front unless it is the default one."""
+    """`database.table`, preceded by the catalog unless it is the default one."""
     short = f"{table.database}.{table.table}"
     return short if table.catalog == DEFAULT_CATALOG else f"{table.catalog}.{short}"

@@ -12,7 +12,7 @@ _WIDTH, _HEIGHT, _TOP = 360, 90, 20
 def line_chart(
     title: str, values: Sequence[float | None], shown: Callable[[float], str], *, highest: float | None = None
 ) -> Markup:
-    """The values from left to right, evenly spaced; None leaves a gap. `highest` fixes the scale (1 for shares)."""
+    """The values from left to right, evenly spaced; None leaves a gap. `highest` sets the scale (1 for shares)."""
     known = [value for value in values if value is not None]
     top = highest if highest is not None else max(known, default=0.0)
     last = shown(known[-1]) if known else "no data yet"
@@ -45,7 +45,7 @@ def _lines(values: Sequence[float | None], top: float) -> Markup:
 
 
 def share_bar(share: float) -> Markup:
-    """A bar of so much of its full width, from 0 to 1."""
+    """A bar that is filled to this share, from 0 to 1."""
     width = round(100 * max(0.0, min(1.0, share)), 1)
     return Markup(
         '<svg viewBox="0 0 100 8" class="bar" role="img" aria-label="{w} percent" preserveAspectRatio="none">'

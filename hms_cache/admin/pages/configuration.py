@@ -1,4 +1,4 @@
-"""``/config``: every setting as it is in force, secrets masked."""
+"""``/config``: every setting in force, with secrets masked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hms_cache.values import frozen
 
 @frozen
 class SettingInForce:
-    """A setting. ``reloadable``: SIGHUP takes a new value; ``pending``: a new value waits for a restart."""
+    """A setting. ``reloadable``: SIGHUP applies a new value; ``pending``: a new value waits for a restart."""
 
     value: str
     origin: str
@@ -24,14 +24,14 @@ class SettingInForce:
 
 @frozen
 class ConfigurationPage:
-    """The page, by ``section.key`` in the order of the documents."""
+    """The page: settings by ``section.key``, in the order of the documentation."""
 
     settings: Mapping[str, SettingInForce]
     pending_restart: tuple[str, ...]
 
 
 def configuration_page(context: PageContext) -> ConfigurationPage:
-    """As of now."""
+    """The page with the current state."""
     references = {reference.name: reference for reference in all_settings()}
     pending = context.sources.pending_restart()
     return ConfigurationPage(

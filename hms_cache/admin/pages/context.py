@@ -1,4 +1,4 @@
-"""What pages are made from."""
+"""The data from which pages are made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hms_cache.values import frozen
 
 @frozen
 class PageContext:
-    """One server's parts and the request's path parameters."""
+    """A server's parts, and the request's path parameters."""
 
     sources: AdminSources
     probe: DatabaseProbe
@@ -24,7 +24,7 @@ class PageContext:
 
 
 class PageError(Exception):
-    """There is no such page, or (503) it cannot be made now; the text says why."""
+    """The page does not exist, or (503) cannot be made now; the text is the reason."""
 
     def __init__(self, text: str, status: int = 404) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""``/events``: how this server follows the notification log."""
+"""``/events``: the state of the poller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hms_cache.values import frozen
 
 @frozen
 class FailedEvent:
-    """An event that could not be understood or applied; what it may concern was dropped."""
+    """An event that could not be decoded or applied; everything that it may concern was dropped."""
 
     event_id: int
     event_type: str
@@ -22,27 +22,27 @@ class FailedEvent:
 
 @frozen
 class Events:
-    """The page; without a cache, ``off_reason`` says why there is nothing to show."""
+    """The page. Without a cache, ``off_reason`` is the reason."""
 
     enabled: bool
     off_reason: str
     status: EventStatus | None
     database_error: str | None
-    """Why the end of the log cannot be read now; None: it can."""
+    """Why the end of the log cannot be read now; None if it can."""
     fetch_failures: int
     consecutive_fetch_failures: int
     fetch: Durations | None
     apply: Durations | None
     current_batch: Batch | None
     newest_event_delay_s: float
-    """Between the last applied event's own time and its application, by two machines' clocks."""
+    """Time between the last applied event's own time and its application, by the clocks of two machines."""
     last_errors: tuple[FailedEvent, ...]
     """The latest first."""
     history: tuple[Sample, ...]
 
 
 def events(context: PageContext) -> Events:
-    """As of now; waits for the probe of the database, a few seconds at most."""
+    """The page with the current state. Waits for the probe of the database, at most a few seconds."""
     poller = context.sources.poller
     error = context.probe.error()
     if poller is None:

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formats numbers for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 
 def size(value: float | None) -> str:
-    """Bytes with a unit."""
+    """A number of bytes with a unit."""
     if value is None:
         return "unknown"
     if value < 1024:
@@ -19,7 +19,7 @@ def size(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds with the unit that fits."""
+    """A duration with a suitable unit."""
     if seconds is None:
         return "unknown"
     if seconds < 0.001:
@@ -36,17 +36,17 @@ def duration(seconds: float | None) -> str:
 
 
 def moment(epoch_s: float | None) -> str:
-    """UTC, to the second."""
+    """A time in UTC, to the second."""
     return "never" if epoch_s is None else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(epoch_s))
 
 
 def percent(share: float | None) -> str:
-    """A share from 0 to 1."""
+    """A share from 0 to 1 as a percentage."""
     return "no reads yet" if share is None else f"{share:.1%}"
 
 
 def number(value: float | None) -> str:
-    """With separators; a fraction only where it matters."""
+    """A number with thousands separators, and with a fraction only if it is small."""
     if value is None:
         return "unknown"
     if isinstance(value, int) or value == int(value):

@@ -1,4 +1,4 @@
-"""``/leases``: who reads by lease, what it cost writes, and why this server held none."""
+"""``/leases``: the members with leases, what leases cost writes, and why this server had none."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class LeasesPage:
     exactness: str
     """`cache.exactness`."""
     waits: int
-    """Writes that waited for the end of a lease, under `check` as well."""
+    """Writes that waited for the end of a lease, also under `check`."""
     revocations: int
     lease: LeaseStatus | None
-    """None under `cache.exactness = check`."""
+    """None with `cache.exactness = check`."""
 
 
 def leases_page(context: PageContext) -> LeasesPage:
-    """As this server knows it now; no statement."""
+    """The page with the state known to this server; no statement."""
     sources = context.sources
     return LeasesPage(
         exactness=sources.configuration_in_force().settings.cache.exactness,

@@ -1,4 +1,4 @@
-"""``/locks``: who holds and who waits for which lock, and whether the owner still lives."""
+"""``/locks``: held and waiting locks, and whether their owners are alive."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from hms_cache.values import frozen
 
 @frozen
 class LocksPage:
-    """The page: by id. `is_complete`: there are no more than the list holds."""
+    """The page: locks by id. `is_complete`: the list contains all of them."""
 
     timeout_s: float | None
-    """`transactions.timeout_s`: how long an owner without a heartbeat keeps its locks; None: for ever."""
+    """`transactions.timeout_s`: how long an owner without heartbeats keeps its locks; None: for ever."""
     dead: int
     is_complete: bool
     locks: tuple[OwnedLock, ...]
 
 
 def locks_page(context: PageContext) -> LocksPage:
-    """As of now, by one statement. Raises PageError while the database does not answer."""
+    """The page with the current state, read by one statement. Raises PageError if the database does not answer."""
     try:
         found = context.sources.transactions.owned_locks()
     except DatabaseUnavailableError as error:

@@ -1,6 +1,4 @@
-"""``/operations``: what runs now and ran last, of administrators' commands and of calls that change the catalog; and
-who, and which tables, keep the server busy.
-"""
+"""``/operations``: running and finished commands and changes of the catalog, and which users and tables cause load."""
 
 from __future__ import annotations
 
@@ -16,15 +14,15 @@ from hms_cache.metrics.thread_pools import ThreadPoolLoad
 from hms_cache.values import frozen
 
 MAX_ROWS = 25
-"""Of each list of loads."""
+"""Maximum length of each list of loads."""
 
 
 @frozen
 class ClientLoad:
-    """A user or a client address: its calls since the start, and what its open connections have carried.
+    """A user or a client address: its calls since the start, and the traffic of its open connections.
 
-    ``busy_s`` may be too long by ``less_s``, and calls and loads count from when the name came among the busiest.
-    Requests that are answered from their bytes are in the bytes only.
+    ``busy_s`` may be too high by up to ``less_s``; calls and loads count from the time at which the name became one of
+    the busiest. Requests that are answered without decoding count in the bytes only.
     """
 
     name: str
@@ -39,7 +37,7 @@ class ClientLoad:
 
 @frozen
 class TableLoad:
-    """A table: calls about it, as of a client, and ``reads`` from memory since it is held."""
+    """A table: calls about it, counted as for a client, and ``reads`` from memory since it was cached."""
 
     name: str
     busy_s: float
@@ -51,7 +49,7 @@ class TableLoad:
 
 @frozen
 class OperationsPage:
-    """The page: the oldest running first, the latest finished first."""
+    """The page: running ones, the oldest first; finished ones, the latest first."""
 
     running: tuple[RunningOperation, ...]
     last: tuple[FinishedOperation, ...]
@@ -62,7 +60,7 @@ class OperationsPage:
 
 
 def operations_page(context: PageContext) -> OperationsPage:
-    """As of now."""
+    """The page with the current state."""
     sources = context.sources
     operations, loads = sources.operations, sources.metrics.loads
     return OperationsPage(
@@ -76,7 +74,7 @@ def operations_page(context: PageContext) -> OperationsPage:
 
 
 def _clients(loads: Iterable[Load], traffic: Iterable[Traffic]) -> tuple[ClientLoad, ...]:
-    """The busiest, then those whose connections were sent the most."""
+    """The busiest clients, then those with the most bytes sent."""
     carried = {one.name: one for one in traffic}
     busy = {one.name: one for one in loads}
     names = dict.fromkeys([*list(busy)[:MAX_ROWS], *list(carried)[:MAX_ROWS]])
@@ -88,7 +86,7 @@ def _clients(loads: Iterable[Load], traffic: Iterable[Traffic]) -> tuple[ClientL
 
 
 def _tables(loads: Iterable[Load], cache: Cache | None) -> tuple[TableLoad, ...]:
-    """The busiest, then those that are read from memory most."""
+    """The busiest tables, then those with the most reads from memory."""
     busy = {one.name: one for one in loads}
     reads: dict[str, int] = {}
     if cache is not None:

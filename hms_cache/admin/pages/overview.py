@@ -32,7 +32,7 @@ MEANINGS = {
 
 @frozen
 class OutcomeShare:
-    """How often reads were answered in this way."""
+    """Number of reads with this outcome."""
 
     outcome: str
     meaning: str
@@ -42,7 +42,7 @@ class OutcomeShare:
 
 @frozen
 class Latency:
-    """Of all decoded calls since the start: upper bounds of the histogram's buckets; None without calls."""
+    """Latency of all decoded calls since the start: upper bounds of the histogram's buckets; None without calls."""
 
     mean_s: float | None
     p50_s: float | None
@@ -60,24 +60,24 @@ class Overview:
     latency: Latency
     calls: int
     calls_per_s: float | None
-    """In the last sampled interval."""
+    """In the last sampling interval."""
     calls_in_flight: int
     resident_bytes: int
     history: tuple[Sample, ...]
 
     @property
     def cache(self) -> CacheStatus:
-        """Shorter for the template."""
+        """Shortcut for the template."""
         return self.server.cache
 
     @property
     def methods(self) -> tuple[CallStatus, ...]:
-        """Those called most."""
+        """The methods with the most calls."""
         return self.server.calls[:MAX_METHODS]
 
 
 def overview(context: PageContext) -> Overview:
-    """As of now."""
+    """The page with the current state."""
     sources = context.sources
     ready = readiness(sources, context.probe)
     status = server_status(sources, context.siblings, context.probe)

@@ -1,4 +1,4 @@
-"""A page as HTML or as JSON: ``?format=html|json``, else by what the client accepts; a browser gets HTML."""
+"""Renders a page as HTML or JSON: as ``?format=html|json`` says, otherwise by the Accept header; browsers get HTML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hms_cache.admin.pages.context import PageContext
 
 
 def segment(text: str) -> str:
-    """A text as one part of a path, whatever is in it."""
+    """Quotes a text as one segment of a path."""
     return quote(text, safe="")
 
 
@@ -50,7 +50,7 @@ _ENVIRONMENT = _environment()
 
 
 def respond(request: Request, page: Any, template: str, title: str, context: PageContext) -> Response:
-    """The page in the form that this request asks for. `page` is one of the dataclasses."""
+    """The page in the requested format. `page` is one of the dataclasses."""
     if not wants_html(request):
         return JSONResponse(asdict(page))
     text = _ENVIRONMENT.get_template(f"{template}.html").render(
@@ -68,12 +68,12 @@ def respond(request: Request, page: Any, template: str, title: str, context: Pag
 
 
 def _path_of(request: Request) -> str:
-    """Where the page is; that of a comparison is no page to come back to."""
+    """The path of the page; for a comparison, the path of its table's page."""
     name = request.path_params.get("name")
     return quote(request.scope["path"]) if name is None else f"/table/{segment(name)}"
 
 
 def wants_html(request: Request) -> bool:
-    """Whether a person looks: programs that say nothing get JSON."""
+    """Whether to return HTML. Programs without a preference get JSON."""
     form = request.query_params.get("format")
     return form == "html" if form in ("html", "json") else "text/html" in request.headers.get("accept", "")

@@ -1,4 +1,4 @@
-"""Where each page is."""
+"""The routes of the pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hms_cache.values import frozen
 
 
 class _TableConvertor(Convertor[str]):
-    """A table's name in a path, which may have slashes in it: Hive allows them in names."""
+    """A table's name in a path. It may contain slashes, which Hive allows in names."""
 
     regex = "(?s:.+)(?<!/compare)"
 
@@ -48,7 +48,7 @@ register_url_convertor("table", _TableConvertor())
 
 @frozen
 class Page:
-    """A page: its path, its dataclass, what makes it, and its template."""
+    """A page: its path, its dataclass, the function that makes it, and its template."""
 
     path: str
     type: type[Any]
@@ -56,7 +56,7 @@ class Page:
     template: str
     title: str
     looks_at_all: bool = False
-    """Whether making it goes through all that is held."""
+    """Whether making it visits all entries of the cache."""
 
 
 PAGES = (
@@ -74,7 +74,7 @@ PAGES = (
 
 def page_routes(context: PageContext) -> list[Route]:
     """A route for each page, and the button that compares a table with the database."""
-    # One at a time: threads that compute have the interpreter by turns with the one that answers the metastore's calls.
+    # One at a time: computing threads share the interpreter with the thread that answers the metastore's calls.
     turn = asyncio.Semaphore(1)
     routes = []
     for page in PAGES:
@@ -100,7 +100,7 @@ def _endpoint(page: Page, context: PageContext, turn: AbstractAsyncContextManage
 
 
 def _compare_endpoint(context: PageContext) -> Endpoint:
-    # It reads a whole table, as the command `verify` does: there is one at a time, for who may command.
+    # It reads a whole table, as the command `verify` does: one at a time, and only for clients that may command.
     turn = threading.Lock()
 
     async def endpoint(request: Request) -> Response:

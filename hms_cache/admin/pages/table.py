@@ -1,4 +1,4 @@
-"""``/table/DATABASE.TABLE``: one table as it is held, what it costs, and whether the database says the same."""
+"""``/table/DATABASE.TABLE``: the cached state of a table, its size, and a comparison with the database."""
 
 from __future__ import annotations
 
@@ -17,31 +17,33 @@ from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.values import frozen
 
-#: Bytes of one of each in Impala's catalog, compressed: its own rule of thumb for a table of files.
+#: Bytes per partition in Impala's catalog, compressed: Impala's own rule of thumb for a table of files.
 IMPALA_PARTITION_BYTES = 2048
 IMPALA_PARTITION_COLUMN_BYTES = 400
-"""Incremental statistics of a column of a partition."""
+"""Incremental statistics per column and partition."""
 IMPALA_FILE_BYTES = 500
 IMPALA_BLOCK_BYTES = 150
 
-#: The default block of HDFS, which the number of blocks is estimated with.
+#: The default block size of HDFS, with which the number of blocks is estimated.
 _BLOCK_BYTES = 128 * 1024 * 1024
 
-#: Of a number of files or bytes, as many as each 64-bit number may have.
+#: Maximum number of digits of a count or size, so that it fits into 64 bits.
 _MAX_DIGITS = 18
 
-#: Of a name, parted by dots: more are not told apart.
+#: Maximum number of parts, separated by dots, into which a name is split.
 _MAX_PARTS = 8
 
-#: Partitions whose parameters are read for the number of files; of more, as many evenly spread ones stand for all.
+#: Partitions whose parameters are read to find the number of files. If there are more, this many evenly spread ones
+#: represent all.
 _MAX_DECODED = 1_000
 
 
 @frozen
 class ImpalaSize:
-    """What Impala's rule of thumb says of the table: 2048 a partition, 400 a column of one, 500 a file, 150 a block.
+    """The table's size by Impala's rule of thumb: 2048 bytes per partition, 400 per column of one, 500 per file, 150
+    per block.
 
-    Files and blocks come from the parameters `numFiles` and `totalSize`, which statistics keep; 0 without those.
+    Files and blocks are derived from the parameters `numFiles` and `totalSize`; 0 without these.
     """
 
     partitions: int
@@ -50,12 +52,12 @@ class ImpalaSize:
     blocks: int
     bytes: int
     estimated_from: int
-    """Partitions that were looked at."""
+    """Number of partitions that were read."""
 
 
 @frozen
 class PartBytes:
-    """A part of the entry and what it is charged with."""
+    """A part of the entry and its weight."""
 
     part: str
     bytes: int
@@ -63,7 +65,7 @@ class PartBytes:
 
 @frozen
 class Comparison:
-    """What a comparison with the database found."""
+    """The result of a comparison with the database."""
 
     equal: bool
     summary: str
@@ -72,7 +74,7 @@ class Comparison:
 
 @frozen
 class TablePage:
-    """The page. ``entry`` is None when nothing of the table is held; ``state`` says in words what is and why."""
+    """The page. ``entry`` is None if the table is not cached; ``state`` describes what is cached and why."""
 
     name: str
     state: str
@@ -84,14 +86,14 @@ class TablePage:
     location: str | None
     is_transactional: bool
     true_at_event: int
-    """Everything that is held is what the database held when the events up to this one had happened."""
+    """The event position at which the cached state was the database's."""
     bytes_by_part: tuple[PartBytes, ...]
     impala: ImpalaSize | None
     comparison: Comparison | None = None
 
 
 def table_page(context: PageContext, *, compare: bool = False) -> TablePage:
-    """As of now. Raises `PageError` for what is no table's name."""
+    """The page with the current state. Raises `PageError` for an invalid table name."""
     possible = _possible_keys(context.path.get("name", ""))
     cache = context.sources.cache
     if cache is None:
@@ -139,7 +141,7 @@ def _empty(key: TableName, state: str) -> TablePage:
 
 
 def _possible_keys(name: str) -> list[TableName]:
-    """What the name can mean; what it most likely means is the first. Tables may have dots in their names, too."""
+    """The possible meanings of the name, the most probable first. Names of tables may contain dots."""
     parts = name.split(".", _MAX_PARTS)
     named: list[tuple[str | None, str, str]] = [
         (None, ".".join(parts[:at]), ".".join(parts[at:])) for at in range(1, len(parts))
@@ -170,7 +172,7 @@ def _compare(context: PageContext, key: TableName) -> Comparison:
 
 
 def _impala_size(shared: SharedCache, key: TableName, table: Table) -> ImpalaSize | None:
-    """None for a partitioned table whose partitions are not all held."""
+    """None for a partitioned table whose partitions are not all cached."""
     columns = len((table.sd.cols if table.sd is not None else None) or ())
     if not table.partitionKeys:
         files, blocks = _files_and_blocks([table.parameters or {}])
@@ -199,7 +201,7 @@ def _files_and_blocks(parameters: Iterable[Mapping[str, str]]) -> tuple[int, int
 
 
 def _whole(text: str | None) -> int:
-    """0 for what counts nothing: clients set these parameters, too, to whatever they like."""
+    """The number, or 0 for any other text: clients may set these parameters to anything."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0
 
 

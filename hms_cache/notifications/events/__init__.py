@@ -1,8 +1,8 @@
-"""Rows of the notification log and the events they tell of, as frozen values.
+"""Rows of the notification log and their events, as frozen values.
 
-A value holds what an invalidating reader needs (names, partition values, transaction and write ids), decoded, and the
-embedded Thrift objects as the text they came in; a method decodes one where somebody wants it. ``scope`` says what the
-event may concern. Facts about fields and columns: Hive 3.1 to 4.1, ``DbNotificationListener`` and the JSON messages.
+A value contains what an invalidating reader needs (names, partition values, transaction and write ids) in decoded form,
+and embedded Thrift objects as the original text, which methods decode on demand. ``scope`` is what the event may
+concern. Facts about fields and columns: Hive 3.1 to 4.1, ``DbNotificationListener`` and the JSON messages.
 """
 
 from __future__ import annotations

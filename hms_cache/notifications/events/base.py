@@ -1,4 +1,4 @@
-"""What all events of the log have."""
+"""The common parts of all events."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Event:
 
     @property
     def scope(self) -> Scope:
-        """What the event may concern: never less than it does."""
+        """What the event may concern: possibly more than it does, never less."""
         return scope_of_row(self.header)
 
     @property
     def own_table(self) -> TableName | None:
-        """The table that the row's columns name."""
+        """The table named in the row's columns."""
         return table_of_row(self.header)
 
 
@@ -42,7 +42,7 @@ def table_of_row(header: EventHeader) -> TableName | None:
 
 
 def scope_of_row(header: EventHeader) -> Scope:
-    """The narrowest scope that the columns alone name: the table, else the database, else everything."""
+    """The narrowest scope given by the columns alone: the table, otherwise the database, otherwise everything."""
     table = table_of_row(header)
     if table is not None:
         return scope_of_tables([table], foreign_keys=True)
@@ -58,7 +58,7 @@ class _FieldOfStructs(Generic[_Struct]):
 
 
 class StructIn(_FieldOfStructs[_Struct]):
-    """A method that decodes the struct in a field of an event, which is None where the message has none."""
+    """A method that decodes the struct in a field of an event; None if the message has none."""
 
     def __get__(self, event: Any, owner: type[Any] | None = None) -> Callable[[], _Struct | None]:
         text = getattr(event, self._field)

@@ -14,17 +14,17 @@ from hms_cache.values import frozen
 
 @frozen
 class ConstraintsAdded(Event):
-    """Base of the six kinds; ``constraint_jsons`` are the added constraints (one for each column of each).
+    """Base of the six kinds; ``constraint_jsons`` are the added constraints (one per column of each).
 
-    Hive logs one event for a request, and its row names the table of the first constraint; the others may be of other
+    Hive logs one event per request, and its row names the table of the first constraint; the others may be of other
     tables. ``tables`` has all of them; ``None`` if they are unknown.
     """
 
     constraint_class: ClassVar[Any] = None
     table_fields: ClassVar[tuple[str, str, str]] = ("1", "2", "3")
-    """The fields of the struct that name the table: catalog, database, table."""
+    """The fields of the struct with the table's name: catalog, database, table."""
     is_key: ClassVar[bool] = False
-    """Whether foreign keys of other tables, which the message does not name, may end at it and now be others."""
+    """Whether foreign keys of other tables, which the message does not name, may refer to it and change."""
 
     constraint_jsons: tuple[str, ...] = ()
     tables: frozenset[TableName] | None = frozenset()
@@ -37,7 +37,7 @@ class ConstraintsAdded(Event):
         return scope_of_tables({table, *(self.tables or ())}, foreign_keys=self.is_key or self.tables is None)
 
     def constraints(self) -> list[Any]:
-        """The Thrift structs, of the kind's own class."""
+        """The Thrift structs, of the class for this kind."""
         return [tjson.read_struct(text, self.constraint_class) for text in self.constraint_jsons]
 
 
@@ -50,7 +50,7 @@ class PrimaryKeyAdded(ConstraintsAdded):
 
 @frozen
 class ForeignKeyAdded(ConstraintsAdded):
-    """The row names the parent (the table with the primary key); ``tables`` has both ends of every key."""
+    """The row names the parent (the table with the primary key); ``tables`` contains both tables of every key."""
 
     constraint_class: ClassVar[Any] = ttypes.SQLForeignKey
 
@@ -87,6 +87,6 @@ class CheckConstraintAdded(ConstraintsAdded):
 
 @frozen
 class ConstraintDropped(Event):
-    """A foreign key may be dropped under the name of either of its tables; the other one is not named."""
+    """A foreign key may be dropped under the name of either of its tables; the event does not name the other one."""
 
     constraint_name: str | None = None

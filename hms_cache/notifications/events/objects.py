@@ -1,4 +1,4 @@
-"""Events of catalogs, databases, functions and other objects that are no tables."""
+"""Events of catalogs, databases, functions and other objects that are not tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DatabaseCreated(Event):
 
 @frozen
 class DatabaseAltered(Event):
-    """``scope`` names the database object alone: its tables stay as they are."""
+    """``scope`` contains only the database object; its tables do not change."""
 
     before_json: str | None = None
     after_json: str | None = None
@@ -39,7 +39,7 @@ class DatabaseAltered(Event):
 
 @frozen
 class DatabaseDropped(Event):
-    """``scope`` is the database with all that was in it. ``database_json`` is missing before Hive 4."""
+    """``scope`` is the database with everything in it. ``database_json`` is missing before Hive 4."""
 
     database_json: str | None = None
 
@@ -54,7 +54,7 @@ def database_scope(header: EventHeader) -> Scope:
 
 @frozen
 class CatalogEvent(Event):
-    """Hive defines the three catalog messages but never logs them; this project's servers do."""
+    """Hive defines the three catalog messages but never logs them; servers of this program do."""
 
     catalog_name: str | None = None
 
@@ -112,7 +112,7 @@ class FunctionDropped(FunctionEvent):
 
 @frozen
 class GrantsChanged(Event):
-    """What somebody may do has changed (`GRANTS_CHANGED`); what is in the catalog has not, so ``scope`` is empty."""
+    """A user's rights have changed (`GRANTS_CHANGED`), but not the catalog, so ``scope`` is empty."""
 
     @property
     def scope(self) -> Scope:
@@ -123,7 +123,7 @@ class GrantsChanged(Event):
 class OtherObjectChanged(Event):
     """A schema registry object or a data connector was created, altered or dropped.
 
-    Hive declares these types and logs none of them. No catalog object hangs on one, so ``scope`` is empty.
+    Hive defines these types but does not log them. No catalog object depends on one, so ``scope`` is empty.
     """
 
     @property

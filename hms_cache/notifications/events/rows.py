@@ -8,12 +8,12 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 
 
 class EventRow(NamedTuple):
-    """A row to be appended to NOTIFICATION_LOG, but for its ids and time, which the commit gives it.
+    """A row to be appended to NOTIFICATION_LOG, without the ids and time that the commit adds.
 
-    Names are lower-case; ``None`` where Hive writes none (``table`` of a database event, all three of ``OPEN_TXN``).
-    ``message`` is encoded as ``message_format`` says (``json-0.2`` or ``gzip(json-2.0)``). ``keeps_name``: the
-    ALTER_TABLE of a table that had the same name before, which its columns do not show. ``keeps_tables``: the
-    COMMIT_TXN of a transaction that sets no parameter of a table with its commit, which its message does not show.
+    Names are in lower case; ``None`` where Hive writes none (``table`` of a database event, all three of ``OPEN_TXN``).
+    ``message`` is encoded in ``message_format`` (``json-0.2`` or ``gzip(json-2.0)``). ``keeps_name``: an ALTER_TABLE
+    that is not a rename, which the columns do not show. ``keeps_tables``: a COMMIT_TXN that sets no table parameter,
+    which its message does not show.
     """
 
     event_type: str
@@ -27,11 +27,11 @@ class EventRow(NamedTuple):
 
 
 _FIELDS = ("eventId", "eventTime", "eventType", "catName", "dbName", "tableName", "message", "messageFormat")
-"""Of `NotificationEvent`, in the order of a `NotificationRow`."""
+"""Fields of `NotificationEvent`, in the order of a `NotificationRow`."""
 
 
 class NotificationRow(NamedTuple):
-    """A row of NOTIFICATION_LOG as read. ``event_time_s`` is the clock of the server that wrote it."""
+    """A row of NOTIFICATION_LOG as read. ``event_time_s`` is by the clock of the server that wrote it."""
 
     event_id: int
     event_time_s: int
@@ -44,17 +44,17 @@ class NotificationRow(NamedTuple):
 
     @classmethod
     def received(cls, event: ttypes.NotificationEvent) -> NotificationRow:
-        """The row that a metastore answered as this struct."""
+        """The row for a struct that a metastore returned."""
         return cls(*(getattr(event, name) for name in _FIELDS))
 
     def sent(self) -> ttypes.NotificationEvent:
-        """The struct that a metastore answers."""
+        """The struct that a metastore returns."""
         values: dict[str, Any] = dict(zip(_FIELDS, self, strict=True))
         return ttypes.NotificationEvent(**values | {"message": self.message or ""})
 
 
 class EventHeader(NamedTuple):
-    """What the columns of the row tell, names as they stand there."""
+    """The contents of the columns, with names as stored."""
 
     event_id: int
     event_time_s: int

@@ -11,7 +11,7 @@ from hms_cache.values import frozen
 
 
 class CarriesStatistics:
-    """An event whose message has the statistics that were written."""
+    """An event whose message contains the statistics that were written."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class TableColumnStatisticsUpdated(CarriesStatistics, TableEvent):
 
 @frozen
 class TableColumnStatisticsDeleted(TableEvent):
-    """``column`` is ``None`` if the statistics of all columns went."""
+    """``column`` is ``None`` if the statistics of all columns were deleted."""
 
     column: str | None = None
 
@@ -47,6 +47,6 @@ class PartitionColumnStatisticsUpdated(CarriesStatistics, PartitionsEvent):
 
 @frozen
 class PartitionColumnStatisticsDeleted(PartitionsEvent):
-    """``column`` is ``None`` if the statistics of all columns went."""
+    """``column`` is ``None`` if the statistics of all columns were deleted."""
 
     column: str | None = None

@@ -12,7 +12,7 @@ from hms_cache.values import frozen
 
 @frozen
 class TableEvent(Event):
-    """An event of one table; ``table_json`` is the table's image in the message, if it has one."""
+    """An event of one table; ``table_json`` is the table in the message, if there is one."""
 
     table_json: str | None = None
 
@@ -32,7 +32,7 @@ class TableCreated(TableEvent):
 
 @frozen
 class TableDropped(TableEvent):
-    """Foreign keys of other tables that pointed here went with it."""
+    """Foreign keys of other tables that refer to this one are deleted with it."""
 
     table_type: str | None = None
 
@@ -43,10 +43,10 @@ class TableDropped(TableEvent):
 
 @frozen
 class TableAltered(Event):
-    """The row's columns hold the new name, the message the old one; both are in ``scope``.
+    """The row's columns have the new name, the message the old one; both are in ``scope``.
 
-    A rename takes along what refers to the table by name elsewhere, and a changed column list does so with foreign
-    keys, hence ``foreign_keys`` of the scope.
+    A rename also changes objects that refer to the table by name, and a changed column list changes foreign keys; hence
+    ``foreign_keys`` in the scope.
     """
 
     old_name: TableName | None = None
@@ -77,7 +77,7 @@ class TableAltered(Event):
 
 @frozen
 class PartitionsEvent(TableEvent):
-    """``partitions``: values in the order of the partition keys; ``None`` if unknown or if the whole table is meant."""
+    """``partitions``: values in the order of the partition keys; ``None`` if unknown, or for the whole table."""
 
     partitions: tuple[PartitionValues, ...] | None = None
 
@@ -97,7 +97,7 @@ class PartitionsAdded(PartitionsEvent):
 
 @frozen
 class PartitionAltered(PartitionsEvent):
-    """``partitions`` holds the old values and, after a rename, the new ones."""
+    """``partitions`` contains the old values and, after a rename, the new ones."""
 
     is_truncate: bool = False
     write_id: int | None = None
@@ -110,7 +110,7 @@ class PartitionAltered(PartitionsEvent):
 
 @frozen
 class PartitionsAltered(PartitionsEvent):
-    """ALTER_PARTITIONS of Hive 4.1 and later; new images only."""
+    """ALTER_PARTITIONS of Hive 4.1 and later; contains only new images."""
 
     is_truncate: bool = False
     write_id: int | None = None
@@ -137,7 +137,7 @@ class DataInserted(PartitionsEvent):
 
 @frozen
 class TableReloaded(PartitionsEvent):
-    """RELOAD: a peer says that it refreshed or invalidated a table or a partition."""
+    """RELOAD: another metastore's client reports that it refreshed or invalidated a table or a partition."""
 
     is_refresh: bool = False
     partition_json: str | None = None

@@ -14,7 +14,7 @@ from hms_cache.values import frozen
 
 @frozen
 class TransactionsOpened(Event):
-    """OPEN_TXN; a range, a set, or ``None`` if the message does not tell."""
+    """OPEN_TXN: a range, a set, or ``None`` if the message does not tell."""
 
     transaction_ids: Collection[int] | None = None
 
@@ -29,7 +29,7 @@ class TransactionsOpened(Event):
 class TransactionCommitted(Event):
     """COMMIT_TXN. ``tables`` only if the message names them, which no Hive release does (c.3).
 
-    A commit may change parameters of a table it does not name (``commit_txn`` with a key and value), too.
+    A commit may also change parameters of a table that it does not name (``commit_txn`` with a key and value).
     """
 
     transaction_id: int = 0
@@ -42,7 +42,7 @@ class TransactionCommitted(Event):
 
 @frozen
 class TransactionAborted(Event):
-    """ABORT_TXN; ``databases`` are those it wrote to (Hive 4)."""
+    """ABORT_TXN; ``databases`` are those to which it wrote (Hive 4)."""
 
     transaction_id: int = 0
     databases: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class TransactionAborted(Event):
 
 
 class TransactionWriteId(NamedTuple):
-    """A write id and the transaction that it was given to."""
+    """A write id and its transaction."""
 
     transaction_id: int
     write_id: int
@@ -61,7 +61,7 @@ class TransactionWriteId(NamedTuple):
 
 @frozen
 class WriteIdsAllocated(Event):
-    """ALLOC_WRITE_ID_EVENT: the table gets write ids, open until their transactions end."""
+    """ALLOC_WRITE_ID_EVENT: the table's new write ids, which are open until their transactions end."""
 
     write_ids: tuple[TransactionWriteId, ...] = ()
 
@@ -77,7 +77,7 @@ class WriteIdsAllocated(Event):
 
 @frozen
 class AcidDataWritten(Event):
-    """ACID_WRITE_EVENT; Hive puts it into TXN_WRITE_NOTIFICATION_LOG, not into the notification log."""
+    """ACID_WRITE_EVENT; Hive writes it to TXN_WRITE_NOTIFICATION_LOG, not to the notification log."""
 
     transaction_id: int = 0
     write_id: int = 0

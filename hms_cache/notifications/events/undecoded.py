@@ -1,4 +1,4 @@
-"""Events that say nothing of one object: a batch, and what could not be decoded."""
+"""Events that do not describe a single object: batches, and events that could not be decoded."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hms_cache.values import frozen
 
 @frozen
 class BatchWritten(Event):
-    """BATCH_ACID_WRITE_EVENT or UPDATE_PART_COL_STAT_EVENT_BATCH: declared by Hive 4, logged as single events."""
+    """BATCH_ACID_WRITE_EVENT or UPDATE_PART_COL_STAT_EVENT_BATCH: defined by Hive 4, which logs single events
+    instead."""
 
 
 @frozen
 class UndecodedEvent(Event):
-    """An event that could not be understood: an unknown type or format, a damaged message, or a failed application.
+    """An event that could not be handled: an unknown type or format, a damaged message, or a failed application.
 
-    ``concerned`` is what it may concern at most: what its columns name where the type lets them be the whole truth,
-    else everything.
+    ``concerned`` is its maximum scope: what its columns name if the type's columns are complete, otherwise everything.
     """
 
     reason: str = ""
@@ -30,12 +30,12 @@ class UndecodedEvent(Event):
         return self.concerned
 
 
-# Types whose columns do not name all they concern: the other name of a rename, the child of a foreign key.
+# Types whose columns do not name everything they concern: the other name of a rename, the child of a foreign key.
 _NAMED_IN_MESSAGE_ONLY = frozenset({EventType.ALTER_TABLE, EventType.ADD_FOREIGNKEY})
 
 
 def undecoded(header: EventHeader, reason: str) -> UndecodedEvent:
-    """The stand-in for an event of this header that could not be decoded or applied."""
+    """Replaces an event with this header that could not be decoded or applied."""
     if header.event_type in _NAMED_IN_MESSAGE_ONLY:
         return UndecodedEvent(header, reason, EVERYTHING)
     return UndecodedEvent(header, reason, scope_of_row(header))
