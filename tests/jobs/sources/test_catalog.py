@@ -130,7 +130,6 @@ def read_some(spark: Any, options: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.soak
-@pytest.mark.short
 def test_a_filtered_read(start_server: ServerStarter, job_spark: SparkProcess) -> None:
     server = start_server("sqlite")
     fill(server.uri)

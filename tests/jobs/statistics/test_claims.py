@@ -141,7 +141,6 @@ def tables_to_withdraw(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 @pytest.mark.soak
-@pytest.mark.short
 @pytest.mark.timeout(290)
 def test_what_is_known_to_be_no_longer_so_is_not_claimed(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path
