@@ -1,4 +1,4 @@
-"""Partition filters and Hive's expression trees: text or bytes to a typed tree, evaluated exactly over key columns."""
+"""Partition filters and Hive's expression trees: parsed to a typed tree, and evaluated exactly on key columns."""
 
 from hms_cache.expressions.binding import bind
 from hms_cache.expressions.bound import Bound

@@ -1,6 +1,6 @@
-"""Binds the tree of a filter text to a table's partition keys, with the types, and refusals, of Hive.
+"""Binds the tree of a filter text to a table's partition keys, with Hive's types and refusals.
 
-What Hive does (4.0.1: SQL in `MetaStoreDirectSql`, and where that declines, `ExpressionTree.JDOFilterGenerator`):
+Hive's behaviour (4.0.1: SQL in `MetaStoreDirectSql`, or otherwise `ExpressionTree.JDOFilterGenerator`):
 
 | key | literal | here and in Hive |
 |---|---|---|
@@ -13,10 +13,10 @@ What Hive does (4.0.1: SQL in `MetaStoreDirectSql`, and where that declines, `Ex
 | any | the default partition's name | compared as text, so `hr = "__HIVE_DEFAULT_PARTITION__"` finds NULL |
 | no such key | | refused, "Specified key <x> is not a partitioning key for the table" |
 
-NULL is neither true nor false, under NOT too. Deliberately better than Hive: float, double, decimal and boolean keys
-are compared by value where Hive refuses them; `hr = 1` finds a value stored as `01`, where Hive 4.0.1 compares the
-partition's name as well; timestamps are compared as such on every database; LIKE as `like_pattern` says.
-Text is ordered by code point, which is the order of its UTF-8 bytes and of the binary collations of Hive's schema.
+NULL is neither true nor false, also under NOT. Intended improvements over Hive: float, double, decimal and boolean keys
+are compared by value, where Hive refuses them; `hr = 1` finds a value stored as `01`, where Hive 4.0.1 also compares
+the partition's name; timestamps are compared as timestamps on every database; LIKE is defined in `like_pattern`. Texts
+are ordered by code point, which is the order of their UTF-8 bytes and of the binary collations of Hive's schema.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _ONLY_STRINGS = "Filtering is supported only on partition keys of type string"
 def bind(
     predicate: tree.Predicate, keys: Sequence[PartitionKey], default_partition_name: str = DEFAULT_PARTITION_NAME
 ) -> Bound:
-    """The tree of a filter text, bound to keys in their order.
+    """Binds the tree of a filter text to keys in their order.
 
-    Raises `FilterBindError` with Hive's text for unknown keys and literals that do not fit.
+    Raises `FilterBindError` with Hive's text for unknown keys and unsuitable literals.
     """
     binder = _FilterBinder(keys, default_partition_name)
     return Bound(binder.bind(predicate, negated=False), tuple(keys), False, default_partition_name)
@@ -89,7 +89,7 @@ class _FilterBinder(Binder):
         kind = kind_of(type_name)
         if kind is None:
             raise FilterBindError(f"Filter pushdown not supported for type {base_type_name(type_name)}")
-        # The databases compare CHAR keys as they stand, padding and all.
+        # Databases compare CHAR keys as stored, including padding.
         return KeyKind.TEXT if kind is KeyKind.CHAR else kind
 
     def _comparison(
@@ -113,7 +113,7 @@ class _FilterBinder(Binder):
         return conjunction(bound) if negated else disjunction(bound)
 
     def _typed(self, index: int, constant: tree.Constant) -> tuple[KeyKind, KeyValue]:
-        """The kind in which key and literal are compared, and the literal's value in it."""
+        """The kind in which key and literal are compared, and the literal's value of that kind."""
         kind = self._kind(index)
         literal = constant.value
         if isinstance(literal, str):

@@ -1,7 +1,7 @@
-"""A predicate bound to the partition keys of a table: what `evaluate` and `sql_prefilter` work on.
+"""A predicate bound to the partition keys of a table: the input of `evaluate` and `sql_prefilter`.
 
-NOT has been pushed down to the leaves (in three-valued logic De Morgan's laws hold), so a leaf is asked only where it
-is true; but for IS [NOT] TRUE and IS [NOT] FALSE, of which one is the other's complement. Leaves name keys by index.
+NOT has been pushed down to the leaves (De Morgan's laws hold in three-valued logic), so that only the rows for which a
+leaf is true matter, except for IS [NOT] TRUE and IS [NOT] FALSE, which are complements. Leaves refer to keys by index.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hms_cache.values import frozen
 
 
 class Undecided(Enum):
-    """The value of what cannot be computed here exactly as Hive would."""
+    """A value that cannot be computed here exactly as in Hive."""
 
     UNDECIDED = "undecided"
 
@@ -25,12 +25,12 @@ class Undecided(Enum):
 UNDECIDED = Undecided.UNDECIDED
 
 TruthValue: TypeAlias = bool | Undecided | None
-"""True, False, NULL because of the default partition, or not known here."""
+"""True, False, NULL because of the default partition, or unknown here."""
 
 
 @frozen
 class BoundComparison:
-    """`key operator value`, of one kind."""
+    """`key operator value`, compared as one kind."""
 
     index: int
     kind: KeyKind
@@ -40,7 +40,7 @@ class BoundComparison:
 
 @frozen
 class BoundIn:
-    """`key [NOT] IN (values)`, of one kind; no NULL among the values."""
+    """`key [NOT] IN (values)`, compared as one kind, without NULL among the values."""
 
     index: int
     kind: KeyKind
@@ -68,7 +68,7 @@ class BoundNullTest:
 
 @frozen
 class BoundFunction:
-    """Any predicate over the texts of some keys, asked once per distinct combination of them."""
+    """A predicate on the texts of some keys, evaluated once per distinct combination of them."""
 
     indexes: tuple[int, ...]
     test: Callable[[tuple[str, ...]], TruthValue]
@@ -76,21 +76,21 @@ class BoundFunction:
 
 @frozen
 class BoundTruth:
-    """The same for every row."""
+    """The same value for every row."""
 
     truth: bool
 
 
 @frozen
 class BoundUnknown:
-    """Nothing is known of any row."""
+    """Unknown for every row."""
 
     reason: str
 
 
 @frozen
 class BoundComplement:
-    """True where the child is not, be it false or NULL: `… IS NOT TRUE`."""
+    """True unless the child is true, that is, also if it is NULL: `… IS NOT TRUE`."""
 
     child: BoundNode
 
@@ -121,11 +121,11 @@ BoundNode: TypeAlias = (
 
 @frozen
 class Bound:
-    """A predicate over the rows of a table with these keys.
+    """A predicate on the rows of a table with these keys.
 
-    `is_expression` tells the two readings apart. A filter text compares the default partition of a text key as text, as
-    Hive's SQL does. An expression tree means NULL by it, and leaves undecided what Hive's conversions might read
-    otherwise.
+    `is_expression` distinguishes two semantics. A filter text compares the default partition of a text key as text, as
+    Hive's SQL does. In an expression tree the default partition is NULL, and values that Hive's conversions might
+    interpret differently are undecided.
     """
 
     root: BoundNode

@@ -1,4 +1,4 @@
-"""Conversions between kinds of values, as far as every Hive agrees on them; the rest is undecided."""
+"""Conversions between kinds of values for which all Hive versions agree; other conversions are undecided."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hms_cache.expressions.key_types import (
 _EXACT_IN_FLOAT = 1 << 24
 _DECIMAL_PARAMETERS = re.compile(r"decimal\(\s*([0-9]{1,10})\s*,\s*([0-9]{1,10})\s*\)")
 _LENGTH = re.compile(r"\(\s*([0-9]{1,10})\s*\)")
-"""No type of Hive has longer numbers; those that clients write may be of any length."""
+"""No Hive type has a longer number, but clients may write one of any length."""
 
 
 def common_kind(left: KeyKind, right: KeyKind) -> KeyKind | None:
-    """The kind in which Hive compares two kinds (`FunctionRegistry.getCommonClassForComparison`); None if not known."""
+    """The kind in which Hive compares two kinds (`FunctionRegistry.getCommonClassForComparison`); None if unknown."""
     if left is right:
         return left
     kinds = {left, right}
@@ -44,18 +44,17 @@ def common_kind(left: KeyKind, right: KeyKind) -> KeyKind | None:
 
 
 def widen(value: KeyValue | Undecided | None, source: KeyKind, target: KeyKind) -> KeyValue | Undecided | None:
-    """A value in the kind in which it is compared."""
+    """Converts a value to the kind in which it is compared."""
     if value is None or isinstance(value, Undecided) or source is target:
         return value
     if source is KeyKind.INTEGER and target is KeyKind.DOUBLE and abs(int(value)) > _EXACT_IN_FLOAT:
-        # With a float on the other side Hive rounds to 24 bits first.
+        # If the other operand is a float, Hive first rounds to 24 bits.
         return UNDECIDED
     return cast_value(value, source, target, target.value)
 
 
 def cast_value(value: KeyValue, source: KeyKind, target: KeyKind, type_name: str) -> KeyValue | Undecided:
-    """`CAST(value AS type_name)`. Undecided where the value would be cut, rounded or wrapped, or reads in several
-    ways."""
+    """`CAST(value AS type_name)`. Undecided if the value would be truncated, rounded or wrapped, or is ambiguous."""
     if source.is_text:
         return _from_text(str(value), target, type_name)
     if target.is_text:
@@ -107,7 +106,7 @@ def _fitting_decimal(value: Decimal, type_name: str) -> Decimal | Undecided:
     if parameters is None:
         return value
     precision, scale = int(parameters[1]), int(parameters[2])
-    # By its digits: arithmetic would round to 28, and fail where they are not enough.
+    # Computed from its digits: arithmetic would round to 28 digits, and fail if these are not enough.
     _, digits, exponent = value.as_tuple()
     text = "".join(map(str, digits))
     significant = text.rstrip("0")

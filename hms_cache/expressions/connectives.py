@@ -1,4 +1,4 @@
-"""AND, OR and NOT over bound predicates: what binding a filter text and binding an expression have in common."""
+"""AND, OR and NOT of bound predicates: the common part of binding filter texts and expressions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hms_cache.expressions.key_types import KeyKind, KeyValue, PartitionKey
 class Binder(ABC):
     """Binds a tree to partition keys and pushes NOT down to its leaves.
 
-    :param keys: in the table's order; of two with the same name, the first one is meant.
+    :param keys: in the table's order; if two have the same name, the first one counts.
     """
 
     def __init__(self, keys: Sequence[PartitionKey], default_partition_name: str) -> None:
@@ -37,7 +37,7 @@ class Binder(ABC):
 
     @abstractmethod
     def leaf(self, node: tree.Leaf, negated: bool) -> nodes.BoundNode:
-        """The same for a predicate that is no AND, OR or NOT."""
+        """The bound form of a predicate that is not AND, OR or NOT, or of its negation."""
 
 
 def conjunction(children: Sequence[nodes.BoundNode]) -> nodes.BoundNode:
@@ -51,7 +51,7 @@ def conjunction(children: Sequence[nodes.BoundNode]) -> nodes.BoundNode:
 
 
 def disjunction(children: Sequence[nodes.BoundNode]) -> nodes.BoundNode:
-    """OR of bound nodes, flattened; equalities of one key become one IN, however a client spelt them."""
+    """OR of bound nodes, flattened. Equalities of one key become one IN, in whatever form the client wrote them."""
     flat: list[nodes.BoundNode] = []
     for child in children:
         flat.extend(child.children if isinstance(child, nodes.BoundOr) else (child,))

@@ -1,4 +1,4 @@
-"""What can be wrong with a filter. The store turns these into `MetaException`s with the same text."""
+"""Errors in filters. The store converts them to `MetaException`s with the same text."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 
 class FilterError(ValueError):
-    """A filter that cannot be answered; its text is the one of Hive's `MetaException`."""
+    """A filter that cannot be evaluated; the text is that of Hive's `MetaException`."""
 
 
 class FilterSyntaxError(FilterError):
-    """Text that is not a filter."""
+    """The text is not a filter."""
 
 
 class FilterBindError(FilterError):
-    """A filter that does not fit the table: an unknown key, a literal of the wrong type."""
+    """The filter does not fit the table: an unknown key, or a literal of the wrong type."""
 
 
 class FilterLimitError(FilterError):
-    """A filter too long, too deep or too much work."""
+    """The filter is too long, nested too deeply, or needs too much work."""
 
 
 @contextmanager
 def told_to_clients() -> Iterator[None]:
-    """What is wrong with a filter becomes the MetaException that clients get."""
+    """Converts an error in a filter to the MetaException for clients."""
     try:
         yield
     except FilterError as error:

@@ -1,10 +1,11 @@
-"""Which rows satisfy a bound predicate, with NumPy over factorised key columns.
+"""Evaluates a bound predicate for all rows, with NumPy on factorized key columns.
 
-Every leaf becomes a truth value per distinct text of its key, then a mask over the rows. Where the true texts are
-neighbours in the dictionary (`=`, ranges of text, most dates) the mask is one or two comparisons of codes, else a
-lookup. Masks are made per leaf and joined in place.
+Every leaf becomes a truth value per distinct text of its key, then a mask of the rows. If the true texts are adjacent
+in the dictionary (`=`, ranges of text, most dates), the mask is one or two comparisons of codes, otherwise a lookup.
+Masks are computed per leaf and combined in place.
 
-A leaf knows two masks: where it is *true*, and where it is *possible*, true or not known. For filters they are one.
+A leaf has two masks: where it is *true*, and where it is *possible*, that is true or unknown. For filters they are
+equal.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from hms_cache.values import frozen
 
 @frozen
 class ExpressionResult:
-    """The rows that satisfy an expression or might, and whether there are any of the second sort.
+    """The rows that match an expression or might match, and whether there are any of the second kind.
 
-    A read answers `mask` and sets `hasUnknownPartitions` to `has_unknown`: the client then filters again. A drop must
-    be refused if `has_unknown`, because `mask` may hold partitions that were not meant.
+    A read returns `mask` and sets `hasUnknownPartitions` to `has_unknown`; then the client filters again. A drop must
+    be refused if `has_unknown` is true, because `mask` may contain other partitions.
     """
 
     mask: Mask
@@ -40,25 +41,25 @@ class ExpressionResult:
 
 @frozen
 class _Masks:
-    """`possible` is `true` itself (the same array) where everything is decided."""
+    """`possible` is the same array as `true` if everything is decided."""
 
     true: Mask
     possible: Mask
 
 
 def evaluate(bound: Bound, columns: KeyColumns, limits: FilterLimits = DEFAULT_LIMITS) -> Mask:
-    """A mask of the rows for which the predicate is true; the caller owns it.
+    """A mask of the rows for which the predicate is true; it belongs to the caller.
 
-    For a predicate bound from an expression tree use `evaluate_expression`: this leaves out what is not decided.
-    Raises `FilterLimitError` beyond `limits.max_comparisons`.
+    For expression trees use `evaluate_expression`: this function excludes undecided rows. Raises `FilterLimitError`
+    above `limits.max_comparisons`.
     """
     return _Evaluation(bound, columns, limits).masks(bound.root).true
 
 
 def evaluate_expression(bound: Bound, columns: KeyColumns, limits: FilterLimits = DEFAULT_LIMITS) -> ExpressionResult:
-    """The rows of an expression tree, with what could not be decided kept in.
+    """The rows that match an expression tree, including undecided ones.
 
-    Raises `FilterLimitError` beyond `limits.max_comparisons`.
+    Raises `FilterLimitError` above `limits.max_comparisons`.
     """
     masks = _Evaluation(bound, columns, limits).masks(bound.root)
     if masks.possible is masks.true:
@@ -95,7 +96,7 @@ class _Evaluation:
                 return _Masks(np.zeros(size, np.bool_), np.ones(size, np.bool_))
             case nodes.BoundComplement(child):
                 masks = self.masks(child)
-                # Where it is not known whether the child is true, it is not known either.
+                # If it is unknown whether the child is true, the complement is unknown, too.
                 possible = ~masks.true
                 return self._same(possible) if masks.possible is masks.true else _Masks(~masks.possible, possible)
             case nodes.BoundFunction(indexes, test):
@@ -130,7 +131,7 @@ class _Evaluation:
         return _Masks(true, possible)
 
     def _text_comparison(self, index: int, comparison: ComparisonOperator, text: str) -> _Masks:
-        """The texts that satisfy it are a range of codes, less the default partition if that means NULL."""
+        """The matching texts are a range of codes, without the default partition if that means NULL."""
         column = self._columns.columns[index]
         dictionary = column.dictionary
         low = dictionary.position(text)
@@ -148,7 +149,7 @@ class _Evaluation:
                 mask = _in_range(column.codes, high, len(dictionary))
             case ComparisonOperator.GREATER_OR_EQUAL:
                 mask = _in_range(column.codes, low, len(dictionary))
-        # Naming the default partition asks for it by its text, as in Hive: `s = '__HIVE_DEFAULT_PARTITION__'`.
+        # A comparison with the default partition's name is by text, as in Hive: `s = '__HIVE_DEFAULT_PARTITION__'`.
         if self._bound.is_expression and text != self._bound.default_partition_name:
             null = dictionary.find(self._bound.default_partition_name)
             if null is not None:
@@ -156,7 +157,7 @@ class _Evaluation:
         return self._same(mask)
 
     def _leaf(self, node: nodes.BoundNode) -> _Masks:
-        """A leaf of one key: truth per distinct text, then per row."""
+        """A leaf with one key: truth per distinct text, then per row."""
         match node:
             case nodes.BoundComparison(index, kind, comparison, value):
                 column = self._columns.columns[index]
@@ -234,13 +235,14 @@ class _Evaluation:
         return (~true if negated else true) & reading.valid, reading.valid
 
     def _null_texts(self, column: KeyColumn, literal: KeyValue | None = None) -> Mask:
-        """Entries of a text key that mean NULL to an expression, unless the literal asks for them by name."""
+        """Entries of a text key that are NULL in an expression, unless the literal is the default partition's name."""
         if not self._bound.is_expression or literal == self._bound.default_partition_name:
             return np.zeros(len(column.dictionary), np.bool_)
         return self._default_entries(column)
 
     def _null_test(self, index: int, kind: KeyKind, negated: bool) -> _Masks:
-        """The default partition is NULL; a text that is no value of its type is too, as far as this can tell."""
+        """The default partition is NULL. A text that is not a value of the type is NULL as well, as far as that is
+        certain."""
         column = self._columns.columns[index]
         null = self._default_entries(column)
         if kind.is_text:
@@ -251,7 +253,7 @@ class _Evaluation:
         return self._spread(column, valid if negated else null, valid | null)
 
     def _function(self, indexes: tuple[int, ...], test: Callable[[tuple[str, ...]], Any]) -> _Masks:
-        """Asked once per distinct combination of texts that occurs."""
+        """Evaluated once per distinct combination of texts that occurs."""
         columns = [self._columns.columns[index] for index in indexes]
         combined, sizes = _combined(columns)
         self._spend(len(combined))
@@ -275,7 +277,7 @@ def _texts(column: KeyColumn, kind: KeyKind) -> list[str]:
 
 
 def _combined(columns: list[KeyColumn]) -> tuple[npt.NDArray[Any], list[int]]:
-    """One integer for each row's combination of codes, and the radix of each column."""
+    """One integer per row for its combination of codes, and the radix of each column."""
     sizes = [max(1, len(column.dictionary)) for column in columns]
     too_large = reduce(operator.mul, sizes, 1) > MAX_LONG
     combined: npt.NDArray[Any] = columns[0].codes.astype(object if too_large else np.int64)
@@ -285,7 +287,7 @@ def _combined(columns: list[KeyColumn]) -> tuple[npt.NDArray[Any], list[int]]:
 
 
 def _in_range(codes: Codes, low: int, high: int) -> Mask:
-    """Codes from `low` up to but not including `high`; bounds may lie beyond the codes' type."""
+    """The codes from `low` up to but not including `high`; the bounds may exceed the codes' type."""
     limit = int(np.iinfo(codes.dtype).max)
     if low >= high or low > limit:
         return np.zeros(len(codes), np.bool_)
@@ -301,7 +303,7 @@ def _in_range(codes: Codes, low: int, high: int) -> Mask:
 
 
 def _lookup(codes: Codes, truth: Mask) -> Mask:
-    """The truth of each row's code."""
+    """The truth value of each row's code."""
     positions = np.flatnonzero(truth)
     if not len(positions):
         return np.zeros(len(codes), np.bool_)

@@ -1,12 +1,12 @@
-"""Binds the tree of a Hive expression to a table's partition keys, to be evaluated as Hive would row by row.
+"""Binds the tree of a Hive expression to a table's partition keys, with the semantics of Hive's evaluation per row.
 
-Hive turns the texts of a partition into values of the keys' types, the default partition's into NULL, and evaluates
-(`PartitionPruner.prunePartitionNames`). Where the result is NULL it drops rows of the default partition, and keeps any
-other with "unknown", because a NULL may stand for a part of the query that is not about partitions. So here: a leaf is
-true, false, NULL (for the default partition: not selected) or undecided (kept, and reported).
+Hive converts the texts of a partition to values of the keys' types, the default partition's to NULL, and evaluates
+(`PartitionPruner.prunePartitionNames`). If the result is NULL, it drops rows of the default partition, and keeps other
+rows as "unknown", because a NULL may stand for a part of the query that is not about partitions. Here, a leaf is true,
+false, NULL (for the default partition: not selected) or undecided (kept, and reported).
 
-Undecided is, beside functions not known, whatever Hive's conversions might read in more ways than one: a text that is
-not plainly a value of its type, a cast that cuts or wraps. Comparing with the default partition's own name asks for
+Undecided are unknown functions, and values that Hive's conversions might interpret in several ways: a text that is not
+clearly a value of its type, a cast that truncates or wraps. A comparison with the default partition's name tests for
 NULL.
 """
 
@@ -44,14 +44,14 @@ _Scalar: TypeAlias = KeyValue | nodes.Undecided | None
 def bind_expression(
     predicate: tree.Predicate, keys: Sequence[PartitionKey], default_partition_name: str = DEFAULT_PARTITION_NAME
 ) -> Bound:
-    """The tree of a Hive expression, bound to keys in their order. Never raises: what does not fit is unknown."""
+    """Binds the tree of a Hive expression to keys in their order. Never raises: unsuitable parts are unknown."""
     binder = _ExpressionBinder(keys, default_partition_name)
     return Bound(binder.bind(predicate, negated=False), tuple(keys), True, default_partition_name)
 
 
 @frozen
 class _Compiled:
-    """An operand: its kind, the keys it reads, and its value from the texts of all keys of a row."""
+    """An operand: its kind, the keys that it reads, and a function of the texts of a row's keys."""
 
     kind: KeyKind
     indexes: frozenset[int]
@@ -140,7 +140,7 @@ class _ExpressionBinder(Binder):
     def _default_partition_test(
         self, comparison: tree.ComparisonOperator, column: tree.Column, constant: tree.Constant
     ) -> nodes.BoundNode | None:
-        """`key = '__HIVE_DEFAULT_PARTITION__'` is `key IS NULL`, whatever the key's type."""
+        """`key = '__HIVE_DEFAULT_PARTITION__'` is `key IS NULL`, for any type of the key."""
         found = self._column(column.name)
         if found is None or constant.value != self._default_partition_name:
             return None
@@ -149,7 +149,7 @@ class _ExpressionBinder(Binder):
         return None
 
     def _same_kind(self, found: tuple[int, KeyKind] | None, constant: tree.Constant) -> KeyValue | None:
-        """The constant's value if it is compared with the column as it is."""
+        """The constant's value if it is compared with the column without conversion."""
         kind = kind_of(constant.type_name)
         if found is None or kind is not found[1]:
             return None
@@ -236,7 +236,7 @@ def _compiled_cast(source: _Compiled, target: KeyKind, type_name: str) -> _Compi
 
 
 def _typed_constant(kind: KeyKind, value: object) -> KeyValue | nodes.Undecided:
-    """A constant as a value of its kind; NULL, which may stand for anything, and misfits are undecided."""
+    """A constant as a value of its kind. NULL, which may stand for anything, and unsuitable values are undecided."""
     if kind.is_text and isinstance(value, str):
         return value.rstrip(" ") if kind is KeyKind.CHAR else value
     if kind is KeyKind.BOOLEAN and isinstance(value, bool):

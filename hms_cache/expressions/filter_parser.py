@@ -1,15 +1,16 @@
-"""Filter text to tree.
+"""Parses a filter text to a tree.
 
-The language is Hive's (`PartitionFilter.g4` of 4.0, `Filter.g` of 2.3), spoken by Spark (`dt = "2024-01-01" and
-hr = 0`, `dt like "x.*"`, `(hr) in (1, 2)`), by Iceberg and Trino in `get_table_names_by_filter`, and by Hive's MSCK as
-the `expr` of partition calls. What Hive does and may surprise:
+The language is Hive's (`PartitionFilter.g4` of 4.0, `Filter.g` of 2.3). It is used by Spark (`dt = "2024-01-01" and hr
+= 0`, `dt like "x.*"`, `(hr) in (1, 2)`), by Iceberg and Trino in `get_table_names_by_filter`, and by Hive's MSCK as the
+`expr` of partition calls. Less obvious rules, as in Hive:
 
-* AND binds tighter than OR; keywords in any case.
-* A backslash in a string keeps the next character from ending the string, and stays part of the value: no unescaping.
-* Neighbouring strings are joined with their inner quotes: `"a" "b"` is `a""b`.
-* A date or timestamp, bare or marked, is checked against the calendar and is then a string like any other.
-* `a NOT IN (…)` and `NOT BETWEEN` are made of plain comparisons, as here by `Not` (the same in three-valued logic).
-* Hive 4 ignores whatever follows a complete filter; here that is an error, because a filter cut short selects more.
+* AND binds tighter than OR; keywords are case-insensitive.
+* A backslash in a string prevents the next character from ending the string, and remains part of the value.
+* Adjacent strings are joined with their inner quotes: `"a" "b"` is `a""b`.
+* A date or timestamp, with or without its keyword, is checked against the calendar and is then an ordinary string.
+* `a NOT IN (…)` and `NOT BETWEEN` consist of plain comparisons in Hive; here `Not` is used, which is equivalent in
+  three-valued logic.
+* Hive 4 ignores any text after a complete filter; here that is an error, because a truncated filter selects more.
 """
 
 from __future__ import annotations
@@ -33,27 +34,28 @@ from hms_cache.values import frozen
 
 ERROR_PREFIX = "Error parsing partition filter: "
 DEFAULT_MAX_CHARACTERS = 1_048_576
-"""Longest filter text. Spark's longest in practice (1,000 values of an IN on each of a few keys) is 100 kB; parsing
-costs some 4 µs per token, so a megabyte bounds one call to about a second of CPU."""
+"""Maximum length of a filter text. The longest that Spark sends in practice (1,000 values of an IN for each of a few
+keys) has 100 kB; parsing takes some 4 µs per token, so a megabyte limits a call to about a second of CPU time."""
 DEFAULT_MAX_DEPTH = 100
-"""Deepest nesting of parentheses and NOTs. Binding and evaluation recurse, with some 4 Python frames a level; the
-interpreter allows 1,000 frames. Programs that make filters nest them two or three deep, but for ORs in ORs: Spark and
-Hudi write `((a = 1 or a = 2) or a = 3)`, a thousand levels for as many values. These become one and do not count."""
+"""Maximum nesting of parentheses and NOTs. Binding and evaluation are recursive, with some 4 Python frames per level,
+and the interpreter allows 1,000 frames. Generated filters have two or three levels, except for ORs in ORs: Spark and
+Hudi write `((a = 1 or a = 2) or a = 3)`, with a thousand levels for as many values. These are merged and do not
+count."""
 MAX_PARENTHESES = 10_000
-"""Deepest nesting of parentheses at all. The stack of Hive 4.0.1's threads is exceeded by 500 of them."""
+"""Maximum nesting of parentheses of any kind. In Hive 4.0.1, 500 levels exceed the stack of a thread."""
 DEFAULT_MAX_COMPARISONS = 50_000_000
-"""Most values that a filter is tried on: of each part, the texts of its key that Python looks at one by one (LIKE,
-char), and a 64th of the partitions for what NumPy does. A thousand ORs on a million partitions are 16 million; 50
-million LIKEs take some 15 seconds of CPU."""
+"""Maximum number of comparisons of a filter: for each part, the texts of its key that Python compares one by one (LIKE,
+char), and a 64th of the partitions for NumPy's work. A thousand ORs on a million partitions are 16 million; 50 million
+LIKEs take some 15 seconds of CPU time."""
 _CACHED_TREES = 256
 _LONGEST_CACHED_TEXT = 2_048
-"""A tree takes some 30 bytes for each character of its text, so the kept trees stay under 16 MB."""
+"""A tree takes some 30 bytes per character of its text, so the cached trees stay below 16 MB."""
 
 _MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
 MAX_ESCAPES = 10_000
-"""In one text, or quotes in one quoted name: no value of a partition has so many characters (767 of its name at most).
-A regular expression holds the interpreter until it has read all of a text, 30 ns for each escape; the longest texts, of
-nothing else, kept all other threads waiting for 16 ms at a time."""
+"""In one text, or quotes in one quoted name; no value of a partition has as many characters (its name has at most 767).
+A regular expression holds the interpreter lock until it has scanned a text, 30 ns per escape; texts of maximum length
+with escapes only blocked all other threads for 16 ms at a time."""
 _NESTING = re.compile(
     rf"""'(?:[^'\\]++|\\.?){{0,{MAX_ESCAPES}}}+(?P<single>')?"""
     rf"""|"(?:[^"\\]++|\\.?){{0,{MAX_ESCAPES}}}+(?P<double>")?"""
@@ -61,11 +63,11 @@ _NESTING = re.compile(
     r"""|\(|\)|\b(?:not|and|or)\b""",
     re.IGNORECASE | re.DOTALL,
 )
-"""Nothing is read twice: a text without its end goes on to the end of the filter."""
+"""Nothing is scanned twice: an unterminated text extends to the end of the filter."""
 _PART_OF_A_WORD = re.compile(r"\w{0,4}")
 _QUOTES = "'\"`"
 _WINDOW_CHARACTERS = 16_384
-"""A search goes on until it finds something, 20 to 40 ns for each character, and holds the interpreter until then."""
+"""A search continues until it finds something, 20 to 40 ns per character, and holds the interpreter lock until then."""
 _OPERATORS = {
     "=": tree.ComparisonOperator.EQUAL,
     "==": tree.ComparisonOperator.EQUAL,
@@ -79,14 +81,14 @@ _OPERATORS = {
 
 
 def _uncounted() -> None:
-    """Refusals that nobody counts."""
+    """Default for refusals that are not counted."""
 
 
 @frozen
 class FilterLimits:
-    """How long (characters) and how deep (nested parentheses and NOTs) a filter may be, and how much it may compare.
+    """Limits of a filter: length (characters), depth (nested parentheses and NOTs), comparisons.
 
-    `on_refusal` is called for each filter that is refused for it.
+    `on_refusal` is called for each filter that exceeds a limit.
     """
 
     max_characters: int = DEFAULT_MAX_CHARACTERS
@@ -96,11 +98,11 @@ class FilterLimits:
 
     @classmethod
     def of(cls, catalog: CatalogSettings, on_refusal: Callable[[], None] = _uncounted) -> FilterLimits:
-        """Those of the settings."""
+        """The limits in the settings."""
         return cls(catalog.filter_max_characters, catalog.filter_max_depth, catalog.filter_max_comparisons, on_refusal)
 
     def refuse_comparisons(self) -> NoReturn:
-        """Raises `FilterLimitError`: the filter would compare more than `max_comparisons` values."""
+        """Raises `FilterLimitError`: the filter needs more than `max_comparisons` comparisons."""
         self.on_refusal()
         raise FilterLimitError(
             f"{ERROR_PREFIX}it takes more than {self.max_comparisons} comparisons (catalog.filter_max_comparisons); "
@@ -112,10 +114,10 @@ DEFAULT_LIMITS = FilterLimits()
 
 
 def parse_filter(text: str, limits: FilterLimits = DEFAULT_LIMITS) -> tree.Predicate:
-    """The tree of a filter text; the empty text is `TRUE`, every partition.
+    """Parses a filter text; the empty text is `TRUE`, all partitions.
 
-    Trees of recent short texts are kept, so that a repeated filter costs a lookup.
-    Raises `FilterSyntaxError` with Hive's text for what is no filter, `FilterLimitError` beyond `limits`.
+    Trees of recent short texts are cached. Raises `FilterSyntaxError` with Hive's text for an invalid filter,
+    `FilterLimitError` if it exceeds `limits`.
     """
     if not text:
         return tree.TRUE
@@ -164,11 +166,11 @@ def _shortened(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[re.Match[str]]:
-    """What `_NESTING` finds in the text, window by window."""
+    """The matches of `_NESTING` in the text, one window at a time."""
     start = 0
     while start < len(text):
         end = start + _WINDOW_CHARACTERS
-        # Half a word may look like a NOT, or half a NOT like none; what is longer than that by a letter does not.
+        # A part of a word could look like a NOT, or hide one; longer windows avoid that.
         end = _PART_OF_A_WORD.match(text, end).end()  # type: ignore[union-attr]
         for match in _NESTING.finditer(text, start, end):
             if match.end() == end and match.group()[0] in _QUOTES:
@@ -184,14 +186,14 @@ def _pieces(text: str) -> Iterator[re.Match[str]]:
 
 @dataclass(slots=True)
 class _Level:
-    """What has been read between an open parenthesis, or the beginning, and here.
+    """State between an open parenthesis (or the beginning) and the current place.
 
-    The depths are those of the parentheses and NOTs in it, -1 where there are none: `ands` and `ors` without the
-    parentheses that hold nothing but ANDs or ORs, because it depends on what is around them whether these count.
+    The depths are those of the parentheses and NOTs in it, -1 if there are none. `ands` and `ors` exclude parentheses
+    that contain only ANDs or only ORs, because the context determines whether these count.
     """
 
     nots: int = 0
-    """Those right before the parenthesis."""
+    """Number of NOTs directly before the parenthesis."""
     connectives: frozenset[str] = frozenset()
     ands: int = -1
     ors: int = -1
@@ -204,7 +206,7 @@ class _Level:
         return max(ands if self.ands >= 0 else 0, ors if self.ors >= 0 else 0, self.others)
 
     def take(self, inner: _Level) -> None:
-        """The parenthesis of this level is closed."""
+        """Closes a parenthesis inside this level."""
         if not inner.nots and inner.connectives == _ANDS:
             self.ands = max(self.ands, inner.depth)
         elif not inner.nots and inner.connectives == _ORS:
@@ -217,9 +219,9 @@ _ANDS, _ORS = frozenset({"and"}), frozenset({"or"})
 
 
 def _check_depth(text: str, max_depth: int) -> None:
-    """Counts open parentheses, and the NOTs in a row before each, outside strings. Counts the strings' escapes.
+    """Counts open parentheses, and consecutive NOTs before each, outside strings; also counts escapes in strings.
 
-    A parenthesis of ORs among ORs does not count, nor does one of ANDs among ANDs: `_merged` takes it away.
+    Parentheses of ORs among ORs, and of ANDs among ANDs, do not count, since `_merged` removes them.
     """
     levels = [_Level()]
     nots = 0
@@ -255,7 +257,8 @@ def _check_depth(text: str, max_depth: int) -> None:
 
 
 def _merged(node: tree.Predicate) -> tree.Predicate:
-    """The tree with ORs of ORs and ANDs of ANDs as one each. Recurses as deep as `_check_depth` has counted."""
+    """The tree with nested ORs merged into one, and nested ANDs as well. Recurses to the depth that `_check_depth` has
+    checked."""
     match node:
         case tree.Not(child):
             return tree.Not(_merged(child))
@@ -278,7 +281,7 @@ _parser_value: Lark | None = None
 
 
 def _parser() -> Lark:
-    """The LALR parser, made on first use; parsing itself keeps its state on the stack and is safe from many threads."""
+    """The LALR parser, created at first use. Parsing keeps its state on the stack and is thread-safe."""
     global _parser_value
     with _parser_lock:
         if _parser_value is None:
@@ -297,7 +300,7 @@ def _unquoted(text: str) -> str:
 
 @v_args(inline=True)
 class _TreeBuilder(Transformer[Token, Any]):
-    """Builds nodes while the parser reduces, so that no parse tree is walked recursively."""
+    """Builds nodes while the parser reduces, so that no parse tree has to be walked recursively."""
 
     def or_expression(self, *children: tree.Predicate) -> tree.Predicate:
         return tree.Or(children)
@@ -390,7 +393,7 @@ class _TreeBuilder(Transformer[Token, Any]):
         return self._integer("-" + digits)
 
     def _integer(self, text: str) -> tree.Constant:
-        # 19 digits hold every bigint; Java allows leading zeros, the bound on the length keeps int() cheap.
+        # 19 digits represent every bigint. Java allows leading zeros; the length limit keeps int() cheap.
         if len(text) > 4096 or not _MIN_LONG <= (value := int(text)) <= _MAX_LONG:
             _fail(f'For input string: "{_shortened(text)}"')
         return tree.Constant(value)

@@ -1,13 +1,12 @@
-"""Hive's serialized expressions to trees.
+"""Converts Hive's serialized expressions to trees.
 
 `get_partitions_by_expr`, `get_partitions_spec_by_expr`, `get_partition_names_req` and the EXPRS of
-`drop_partitions_req` carry an `ExprNodeGenericFuncDesc` written by Kryo: a function (a `GenericUDF`) and its children,
-down to columns and constants. Understood are comparisons, AND, OR, NOT, IN (of structs too), BETWEEN, LIKE, IS [NOT]
-NULL, TRUE and FALSE, and casts. Any other function becomes `Unknown` where it stands; bytes that cannot be read at all
-become a tree that is `Unknown` as a whole.
+`drop_partitions_req` contain an `ExprNodeGenericFuncDesc` serialized by Kryo: a function (a `GenericUDF`) and its
+children, down to columns and constants. Supported are comparisons, AND, OR, NOT, IN (also of structs), BETWEEN, LIKE,
+IS [NOT] NULL, TRUE and FALSE, and casts. Any other function becomes `Unknown` at its place; bytes that cannot be
+decoded become a tree that is `Unknown` as a whole.
 
-After `setMetaConf("metastore.expression.proxy", "…MsckPartitionExpressionProxy")` the same bytes are the text of a
-filter.
+After `setMetaConf("metastore.expression.proxy", "…MsckPartitionExpressionProxy")` the same bytes are a filter text.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from hms_cache.values import frozen
 _log = logging.getLogger(__name__)
 
 MAX_DEPTH = 100
-"""Deepest nesting of functions, ORs in ORs and ANDs in ANDs counted as one; binding and evaluation recurse, with some
-4 Python frames a level of the interpreter's 1,000."""
+"""Maximum nesting of functions, where ORs in ORs and ANDs in ANDs count as one: binding and evaluation are recursive,
+with some 4 of the interpreter's 1,000 Python frames per level."""
 
 _LONGEST_NAME = 256
-"""Characters of a column's, type's or function's name: Hive's columns for those of partition keys hold 128. A name is
-written out, in reasons and types, at each place where the expression refers to it."""
+"""Maximum length of the name of a column, type or function: Hive stores 128 characters for partition keys. A name is
+copied, into reasons and types, at each place where the expression refers to it."""
 
 _PLAN = "org.apache.hadoop.hive.ql.plan.ExprNode"
 _GENERIC = "org.apache.hadoop.hive.ql.udf.generic.GenericUDF"
@@ -58,31 +57,32 @@ _BRIDGED_CASTS = {"ToBoolean", "ToByte", "ToShort", "ToInteger", "ToLong", "ToFl
 
 @frozen
 class ParsedExpression:
-    """The `expr` of a request. `is_filter_text` tells an MSCK connection's text from Hive's expressions."""
+    """The `expr` of a request. `is_filter_text`: it is an MSCK connection's text instead of a Hive expression."""
 
     tree: tree.Predicate
     is_filter_text: bool
 
     @property
     def has_unknown(self) -> bool:
-        """Whether any part of it was not understood."""
+        """Whether any part of it is not supported."""
         return tree.has_unknown(self.tree)
 
     def bind(self, keys: Sequence[PartitionKey], default_partition_name: str = DEFAULT_PARTITION_NAME) -> Bound:
-        """Bound to a table's keys, for `evaluate_expression`.
+        """Binds it to a table's keys, for `evaluate_expression`.
 
-        Raises `FilterBindError` for a filter text that does not fit; an expression that does not is unknown instead.
+        Raises `FilterBindError` for a filter text that does not fit the table; an expression that does not fit is
+        unknown.
         """
         if self.is_filter_text:
             return self._bind_text(keys, default_partition_name)
         return bind_expression(self.tree, keys, default_partition_name)
 
     def _bind_text(self, keys: Sequence[PartitionKey], default_partition_name: str) -> Bound:
-        """MSCK names a partition by the texts of its values, whatever the keys' types: `(y='1' AND m='02')`.
+        """MSCK identifies a partition by the texts of its values, whatever the keys' types are: `(y='1' AND m='02')`.
 
-        So the stored text decides, as in `MsckPartitionExpressionProxy` (Hive 3.1, 4.0), which compares names:
-        `d=2020-1-1` may be dropped because its directory is gone, and `d=2020-01-01`, the same day, must stay. A filter
-        with numbers in it is not of that form and compares values.
+        So stored texts are compared, as in `MsckPartitionExpressionProxy` (Hive 3.1, 4.0), which compares names:
+        `d=2020-1-1` may be dropped because its directory is gone, while `d=2020-01-01`, the same day, must stay. A
+        filter that contains numbers does not have this form and compares values.
         """
         try:
             as_texts = bind(self.tree, [(name, "string") for name, _ in keys], default_partition_name)
@@ -94,11 +94,11 @@ class ParsedExpression:
 def parse_expression(
     expression: bytes, plain_text: bool = False, limits: FilterLimits = DEFAULT_LIMITS
 ) -> ParsedExpression:
-    """The tree of a request's `expr` bytes.
+    """Parses a request's `expr` bytes.
 
     `plain_text`: the connection has set `metastore.expression.proxy` to Hive's `MsckPartitionExpressionProxy`. Raises
-    `FilterSyntaxError` (or `FilterLimitError`) for a text that is no filter; never raises for Kryo bytes, however
-    broken: these are unknown.
+    `FilterSyntaxError` (or `FilterLimitError`) for a text that is not a filter. Never raises for Kryo bytes, even
+    invalid ones: these are unknown.
     """
     if plain_text:
         try:
@@ -110,7 +110,7 @@ def parse_expression(
 
 
 def _with_unescaped_values(node: tree.Predicate) -> tree.Predicate:
-    """The tree with the values that partitions have, where MSCK wrote them as they stand in the names of directories.
+    """The tree with unescaped values, if MSCK sent them as in the names of directories.
 
     Source: `Msck.makePartExpr`, undone by `MsckPartitionExpressionProxy` (Hive 4.0): `08:30` is sent as `08%3A30`.
     """
@@ -140,8 +140,8 @@ def _tree_of(expression: bytes) -> tree.Predicate:
 
 
 class _Translation:
-    """One expression's translation; counts its nodes and texts, each as often as it is used: objects may be shared and
-    hold each other, so that a few bytes could name one a million times."""
+    """Translation of one expression. Counts nodes and texts each time they are used: objects may be shared and refer to
+    each other, so that a few bytes could refer to one object a million times."""
 
     def __init__(self) -> None:
         limits = input_limits()
@@ -156,7 +156,7 @@ class _Translation:
         self._check_nodes(0)
 
     def _check_nodes(self, expected: int) -> None:
-        """`expected`: those that are still to come, at least."""
+        """`expected`: minimum number of further nodes."""
         if self._nodes + expected > self._max_nodes:
             raise KryoError(f"more than {self._max_nodes} nodes ({exceeded('expression_nodes')})")
 
@@ -190,7 +190,7 @@ class _Translation:
         return operand if isinstance(operand, tree.Unknown) else tree.Truth(operand)
 
     def _joined(self, name: str, children: list[Value], depth: int) -> tuple[tree.Predicate, ...]:
-        """What ORs in ORs, or ANDs in ANDs, join: Hive's optimizer writes `a OR b OR c` as `(a OR b) OR c`."""
+        """The operands of nested ORs, or of nested ANDs: Hive's optimizer writes `a OR b OR c` as `(a OR b) OR c`."""
         joined: list[tree.Predicate] = []
         self._check_nodes(len(children))
         pending = children[::-1]
@@ -240,7 +240,7 @@ class _Translation:
         return tree.In(self.operand(key, depth + 1), tuple(self._operands(values, depth)))
 
     def _in_structs(self, keys: list[Value], structs: list[Value], depth: int) -> tree.Predicate:
-        """Hive compares structs whole: a NULL in one makes it unequal, not unknown."""
+        """Hive compares structs as a whole: a NULL in one makes it unequal, not unknown."""
         operands = self._operands(keys, depth)
         alternatives: list[tree.Predicate] = []
         for struct in structs:
@@ -284,7 +284,7 @@ class _Translation:
 
 
 def _function(node: Value) -> tuple[str, list[Value]]:
-    """A function's name without Hive's prefixes (every cast is `Cast`) and its arguments; "" for anything else."""
+    """A function's name without Hive's prefixes (every cast is `Cast`) and its arguments; "" for any other node."""
     if not isinstance(node, KryoObject) or node.class_name != _PLAN + "GenericFuncDesc":
         return "", []
     function = node.fields["genericUDF"]
@@ -331,10 +331,11 @@ def _literal(value: Value) -> tree.Literal | tree.Unknown:
 
 
 def _local_date(moment: LocalMoment) -> tree.Literal | tree.Unknown:
-    """A date of Hive 2.3 is midnight in the client's zone, which is not told: zones lie within -10 and +12 hours,
-    mostly.
+    """A date of Hive 2.3 is midnight in the client's time zone, which is not sent: zones are mostly between -10 and +12
+    hours.
 
-    What could be a day earlier in the Pacific's west or a day later in its east stays unknown, and so do timestamps.
+    A date that could be a day earlier in the western Pacific, or a day later in the eastern, is unknown, and so are
+    timestamps.
     """
     day_ms = 86_400_000
     of_day = moment.milliseconds % day_ms
@@ -362,7 +363,7 @@ def _hive_decimal(value: KryoObject) -> tree.Literal | tree.Unknown:
 
 
 def _date_time(value: KryoObject) -> tree.Literal | tree.Unknown:
-    """`{date, time}`; the time is four numbers, or with Kryo 3 an object of four fields."""
+    """`{date, time}`; the time consists of four numbers, or with Kryo 3 of an object with four fields."""
     moment = value.fields.get("localDateTime")
     if not isinstance(moment, KryoObject):
         return tree.Unknown("a broken timestamp")

@@ -1,9 +1,9 @@
-"""Partition values by key, factorised: per key a sorted dictionary of distinct texts and a small integer code per row.
+"""Partition values by key, factorized: per key a sorted dictionary of distinct texts, and a small integer code per row.
 
-Equality and ranges of text become comparisons of codes; every other predicate is asked once per distinct text and
-spread over the rows by a table lookup. Typed readings of a dictionary are made on first use and kept.
-Values are immutable, so that readers need no lock while a writer makes the next version; the lazily kept readings may
-be computed twice by two threads, to the same result.
+Equality and ranges of text become comparisons of codes. Every other predicate is evaluated once per distinct text and
+expanded to the rows by a table lookup. A dictionary is converted to typed values at first use, and the result kept.
+Values are immutable, so readers need no lock while a writer creates the next version; two threads may convert the same
+dictionary at the same time, with equal results.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, KeyKind, Par
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Codes: TypeAlias = npt.NDArray[Any]
-"""Unsigned integers of the smallest width that holds the dictionary."""
+"""Unsigned integers of the smallest width that fits the dictionary."""
 
 
 class TextDictionary(Sequence[str]):
-    """Distinct texts in code point order, kept as one run of UTF-8: what a list of `str` would need four times over."""
+    """Distinct texts in code point order, stored as one UTF-8 string: a quarter of the memory of a list of `str`."""
 
     __slots__ = ("_data", "_offsets")
 
@@ -35,7 +35,7 @@ class TextDictionary(Sequence[str]):
 
     @classmethod
     def from_sorted(cls, texts: Sequence[str]) -> TextDictionary:
-        """From distinct texts already in code point order."""
+        """Creates a dictionary from distinct texts in code point order."""
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         lengths = np.fromiter(map(len, encoded), np.uint64, len(encoded))
         offsets = np.zeros(len(encoded) + 1, np.uint64)
@@ -44,12 +44,12 @@ class TextDictionary(Sequence[str]):
         return cls(b"".join(encoded), offsets.astype(np.uint32) if small else offsets)
 
     def __reduce__(self) -> tuple[type[TextDictionary], tuple[Any, ...]]:
-        """Pickled as bytes, in whatever memory they are."""
+        """Pickled as bytes, whatever memory they are in."""
         return TextDictionary, (bytes(self._data), self._offsets)
 
     @property
     def parts(self) -> tuple[bytes, npt.NDArray[Any]]:
-        """The texts in UTF-8, one after the other, and where each begins and the last ends."""
+        """The concatenated texts in UTF-8, and their start offsets with the end of the last one."""
         return self._data, self._offsets
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class TextDictionary(Sequence[str]):
             start = end
 
     def position(self, text: str) -> int:
-        """How many entries come before `text`: its own index if it is an entry."""
+        """Number of entries before `text`; its own index if it is an entry."""
         return bisect_left(range(len(self)), text.encode("utf-8", "surrogatepass"), key=self._encoded)
 
     def find(self, text: str) -> int | None:
@@ -85,12 +85,12 @@ class TextDictionary(Sequence[str]):
         return None
 
     def memory_bytes(self) -> int:
-        """Bytes held."""
+        """Memory used."""
         return len(self._data) + int(self._offsets.nbytes)
 
 
 class TypedReading:
-    """A dictionary read as another kind: `values[i]` where `valid[i]`; elsewhere the value is a placeholder."""
+    """A dictionary converted to another kind: `values[i]` if `valid[i]`; otherwise the value is a placeholder."""
 
     __slots__ = ("memory_bytes", "valid", "values")
 
@@ -98,7 +98,7 @@ class TypedReading:
         self.values = values
         self.valid = valid
         self.memory_bytes = values.nbytes + valid.nbytes
-        """What it takes; an array of objects has their addresses alone."""
+        """Memory used; for an array of objects only their addresses."""
         if values.dtype == object:
             self.memory_bytes += sum(map(sys.getsizeof, values[valid]))
 
@@ -122,7 +122,7 @@ class KeyColumn:
 
     @classmethod
     def from_codes(cls, codes: npt.NDArray[Any], texts: Sequence[str]) -> KeyColumn:
-        """From each row's index in `texts`, which are distinct, in any order, and all used."""
+        """Creates a column from each row's index in `texts`, which are distinct, in any order, and all used."""
         order = sorted(range(len(texts)), key=texts.__getitem__)
         moved = np.empty(len(texts), _code_type(len(texts)))
         moved[order] = np.arange(len(texts), dtype=moved.dtype)
@@ -137,7 +137,7 @@ class KeyColumn:
         return reading
 
     def append(self, texts: Sequence[str]) -> KeyColumn:
-        """This column and further rows after it."""
+        """This column with further rows appended."""
         new = sorted({text for text in set(texts) if self.dictionary.find(text) is None})
         if not new:
             added = (self.dictionary.find(text) for text in texts)
@@ -154,7 +154,7 @@ class KeyColumn:
         return KeyColumn(np.concatenate([moved[self.codes], added_codes]), TextDictionary.from_sorted(merged))
 
     def take(self, rows: npt.NDArray[Any]) -> KeyColumn:
-        """The given rows (indexes, or a mask), in that order; entries no longer used leave the dictionary."""
+        """The given rows (indexes, or a mask), in that order. Unused entries are removed from the dictionary."""
         codes = self.codes[rows]
         used = np.zeros(len(self.dictionary), np.bool_)
         used[codes] = True
@@ -171,7 +171,7 @@ class KeyColumn:
     def converted(
         self, of_bytes: Callable[[bytes], bytes], of_array: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
     ) -> KeyColumn:
-        """The same column in other memory: of what its codes, then the texts and their offsets, become."""
+        """The same column in other memory: the functions copy its codes, then its texts and their offsets."""
         codes = of_array(self.codes)
         texts, offsets = self.dictionary.parts
         column = KeyColumn(codes, TextDictionary(of_bytes(texts), of_array(offsets)))
@@ -180,17 +180,17 @@ class KeyColumn:
 
     @property
     def reading_count(self) -> int:
-        """How many readings are kept."""
+        """Number of kept conversions."""
         return len(self._readings)
 
     def memory_bytes(self) -> int:
-        """Bytes held, the kept readings included."""
+        """Memory used, including kept conversions."""
         readings = sum(reading.memory_bytes for reading in self._readings.copy().values())
         return int(self.codes.nbytes) + self.dictionary.memory_bytes() + readings
 
 
 class KeyColumns:
-    """The partition values of a table's partitions, one `KeyColumn` for each partition key."""
+    """The partition values of a table's partitions: one `KeyColumn` per partition key."""
 
     __slots__ = ("_size", "columns", "keys")
 
@@ -206,7 +206,8 @@ class KeyColumns:
         values: Sequence[Sequence[str | None]],
         default_partition_name: str = DEFAULT_PARTITION_NAME,
     ) -> KeyColumns:
-        """From the stored texts of each partition (row), in key order. A None counts as the default partition.
+        """Creates columns from the stored texts of each partition (row), in key order. None counts as the default
+        partition.
 
         Raises `ValueError` if a row does not have one value per key.
         """
@@ -219,10 +220,10 @@ class KeyColumns:
     def append(
         self, values: Sequence[Sequence[str | None]], default_partition_name: str = DEFAULT_PARTITION_NAME
     ) -> KeyColumns:
-        """These rows and further ones after them.
+        """These rows with further ones appended.
 
-        Costs a copy of the codes (1 to 4 bytes a row and key), and for a key with new texts a new dictionary (some
-        1 µs for each distinct text): many rows at once are cheaper than one by one.
+        Copies the codes (1 to 4 bytes per row and key), and for a key with new texts the dictionary (some 1 µs per
+        distinct text): many rows at once are cheaper than one by one.
         """
         added = _by_key(self.keys, values, default_partition_name)
         columns = [column.append(texts) for column, texts in zip(self.columns, added, strict=True)]
@@ -242,11 +243,11 @@ class KeyColumns:
 
     @property
     def reading_count(self) -> int:
-        """How many readings are kept of all keys."""
+        """Number of kept conversions of all keys."""
         return sum(column.reading_count for column in self.columns)
 
     def memory_bytes(self) -> int:
-        """Bytes held by codes, dictionaries and kept readings."""
+        """Memory used by codes, dictionaries and kept conversions."""
         return sum(column.memory_bytes() for column in self.columns)
 
 
@@ -277,7 +278,7 @@ def _read(texts: TextDictionary, kind: KeyKind, lenient: bool) -> TypedReading:
     read = [read_text(kind, text, lenient) for text in texts]
     valid = np.fromiter((value is not None for value in read), np.bool_, len(read))
     if kind in (KeyKind.DECIMAL, KeyKind.TIMESTAMP):
-        # Exact decimals, and nanoseconds of years beyond 2262, fit no machine number.
+        # Exact decimals, and nanoseconds of years beyond 2262, do not fit into a machine number.
         values: npt.NDArray[Any] = np.empty(len(read), object)
         values[:] = [0 if value is None else value for value in read]
     else:
@@ -287,7 +288,7 @@ def _read(texts: TextDictionary, kind: KeyKind, lenient: bool) -> TypedReading:
 
 
 def _read_plain_integers(texts: TextDictionary) -> TypedReading | None:
-    """All texts at once, if none needs the careful way."""
+    """Converts all texts at once, if none needs the slow method."""
     strings = list(texts)
     if not all(map(str.isdecimal, strings)) or not all(map(str.isascii, strings)):
         return None

@@ -1,8 +1,8 @@
-"""Types of partition keys, and what the text of a partition value means in each.
+"""Types of partition keys, and the meaning of a partition value's text for each.
 
-Partition values are stored as text. How a text is read depends on who asks: a filter's database casts are forgiving
-(`2024-1-1` is a date), Hive's own conversions differ in their corners. So there are two readings: *lenient* for
-filters, and *strict* for expression trees, where a text that is not plainly a value of its type is left undecided.
+Partition values are stored as text. Their interpretation depends on the caller: the databases' casts for filters are
+lenient (`2024-1-1` is a date), and Hive's own conversions differ in details. So there are two modes: *lenient* for
+filters, and *strict* for expression trees, where a text that is not clearly a value of its type is undecided.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PartitionKey: TypeAlias = tuple[str, str]
 """A partition key's name and Hive type, as in `FieldSchema`."""
 
 KeyValue: TypeAlias = str | int | float | bool | Decimal
-"""A typed value: dates are days and timestamps nanoseconds since 1970-01-01, floats are widened to double."""
+"""A typed value: dates are days and timestamps nanoseconds since 1970-01-01; floats are widened to double."""
 
 DEFAULT_PARTITION_NAME = "__HIVE_DEFAULT_PARTITION__"
 """Hive's `metastore.partition.name.default`: the text stored for NULL."""
@@ -83,12 +83,12 @@ _LENIENT_TIMESTAMP = re.compile(
 
 
 def base_type_name(type_name: str) -> str:
-    """The type without its parameters, in lower case: `decimal(10,2)` is `decimal`."""
+    """The type without parameters, in lower case: `decimal(10,2)` is `decimal`."""
     return type_name.partition("(")[0].strip().lower()
 
 
 def kind_of(type_name: str) -> KeyKind | None:
-    """How keys of this Hive type compare; None for a type no partition key can have (binary, arrays, …)."""
+    """How keys of this Hive type are compared; None for a type that no partition key can have (binary, arrays, …)."""
     return _KINDS.get(base_type_name(type_name))
 
 
@@ -98,12 +98,12 @@ def days_of(date: datetime.date) -> int:
 
 
 def date_of(days: int) -> datetime.date:
-    """The date of so many days since 1970-01-01."""
+    """The date with this number of days since 1970-01-01."""
     return datetime.date.fromordinal(days + _EPOCH_ORDINAL)
 
 
 def nanoseconds_of(date: datetime.date, seconds: int = 0, nanoseconds: int = 0) -> int:
-    """Nanoseconds since 1970-01-01 00:00:00 of a moment of that day, without zone."""
+    """Nanoseconds since 1970-01-01 00:00:00 of a time on that day, without time zone."""
     return days_of(date) * _DAY_NS + seconds * _SECOND_NS + nanoseconds
 
 
@@ -113,9 +113,9 @@ def days_of_nanoseconds(nanoseconds: int) -> int:
 
 
 def read_text(kind: KeyKind, text: str, lenient: bool) -> KeyValue | None:
-    """The value a partition text stands for, or None if it is none of this kind.
+    """The value of a partition's text; None if it is not a value of this kind.
 
-    The default partition's name is text like any other: it is no value of any kind but TEXT and CHAR.
+    The default partition's name is an ordinary text: it is a value only of the kinds TEXT and CHAR.
     """
     match kind:
         case KeyKind.TEXT:
@@ -137,7 +137,7 @@ def read_text(kind: KeyKind, text: str, lenient: bool) -> KeyValue | None:
 
 
 def read_integer(text: str) -> int | None:
-    """`[+-]digits` within 64 bits; leading zeros count for nothing."""
+    """`[+-]digits` within 64 bits; leading zeros are ignored."""
     if not _INTEGER.match(text):
         return None
     value = int(text)
@@ -158,7 +158,7 @@ def read_double(text: str, single: bool = False) -> float | None:
 
 
 def read_decimal(text: str) -> Decimal | None:
-    """A number, exact."""
+    """An exact number."""
     if not _NUMBER.match(text):
         return None
     try:
@@ -168,7 +168,7 @@ def read_decimal(text: str) -> Decimal | None:
 
 
 def read_date(text: str, lenient: bool) -> int | None:
-    """Days since 1970-01-01. Lenient also takes one-digit months and days, and cuts a time of day off."""
+    """Days since 1970-01-01. Lenient: also accepts one-digit months and days, and ignores a time of day."""
     match = (_LENIENT_DATE if lenient else _DATE).match(text)
     if not match:
         return None
@@ -179,7 +179,7 @@ def read_date(text: str, lenient: bool) -> int | None:
 
 
 def read_timestamp(text: str, lenient: bool) -> int | None:
-    """Nanoseconds since 1970-01-01 00:00:00. Lenient also takes missing times, seconds and leading zeros."""
+    """Nanoseconds since 1970-01-01 00:00:00. Lenient: also accepts missing times, seconds and leading zeros."""
     match = (_LENIENT_TIMESTAMP if lenient else _TIMESTAMP).match(text)
     if not match:
         return None

@@ -1,4 +1,4 @@
-"""Which classes the Kryo of each Hive knows, and how it writes them: `kryo_classes.tsv`, read once."""
+"""The classes that each Hive's Kryo supports, and their serialization, from `kryo_classes.tsv`; read once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hms_cache.values import frozen
 
 @frozen
 class KryoClass:
-    """How a class is written: the name of its serializer and, for `FieldSerializer`, its fields in order."""
+    """Serialization of a class: its serializer's name and, for `FieldSerializer`, its fields in order."""
 
     name: str
     serializer: str
@@ -20,7 +20,7 @@ class KryoClass:
 
 @frozen
 class Dialect:
-    """The Kryo of a Hive."""
+    """The Kryo of a Hive version."""
 
     hive: str
     kryo_5: bool
@@ -31,7 +31,7 @@ class Dialect:
 
 @functools.lru_cache(maxsize=1)
 def dialects() -> tuple[Dialect, ...]:
-    """Hive 4, 3 and 2."""
+    """The dialects of Hive 4, 3 and 2."""
     text = files("hms_cache.expressions").joinpath("kryo_classes.tsv").read_text(encoding="ascii")
     classes: dict[str, dict[str, KryoClass]] = {"4": {}, "3": {}, "2": {}}
     registered: dict[str, dict[int, str]] = {"4": {}, "3": {}, "2": {}}

@@ -28,24 +28,24 @@ _ANY_CASE = "(?i)"
 
 @frozen
 class LikePattern:
-    """A compiled pattern; `prefix` is a literal text that every match begins with."""
+    """A compiled pattern; `prefix` is a literal text with which every match begins."""
 
     text: str
     prefix: str
     _pattern: WildcardPattern = field(repr=False, compare=False)
 
     def matches(self, text: str) -> bool:
-        """Whether the pattern covers the whole text."""
+        """Whether the pattern matches the whole text."""
         return self._pattern.matches(text)
 
 
 def sql_pattern(text: str) -> LikePattern:
-    r"""A pattern of SQL: `%` any text, `_` any character, `\` before one of them (or itself) takes its meaning away."""
+    r"""A pattern of SQL: `%` any text, `_` any character; a `\` before one of them, or itself, makes it literal."""
     return _compiled(text, WildcardPattern(_tokens(text, expression=False, sql=True)))
 
 
 def hive_pattern(text: str) -> LikePattern:
-    r"""A pattern of Hive's LIKE: as `sql_pattern`, but a backslash escapes `%` and `_` alone: `\\` is two of them.
+    r"""A pattern of Hive's LIKE: as `sql_pattern`, but a backslash escapes only `%` and `_`: `\\` is two of them.
 
     Source: `UDFLike`.
     """
@@ -53,12 +53,12 @@ def hive_pattern(text: str) -> LikePattern:
 
 
 def filter_pattern(text: str) -> LikePattern:
-    """A pattern of a filter text: `.*` and `%`, `.` and `_`, backslashes before them, `(?i)` in front."""
+    """A pattern in a filter text: `.*` and `%`, `.` and `_`, backslashes before them, `(?i)` in front."""
     return _compile_expression(text, sql=True)
 
 
 def expression_pattern(text: str) -> LikePattern:
-    """A pattern of DataNucleus, as filters of tables always are: `.*` and `.` are wildcards, `%` and `_` are not."""
+    """A pattern of DataNucleus, as in filters of tables: `.*` and `.` are wildcards, `%` and `_` are not."""
     return _compile_expression(text, sql=False)
 
 

@@ -1,11 +1,11 @@
 """LIKE patterns for the names of partitions that a filter may select.
 
-`PARTITION_KEY_VALS` has a row for each key of each partition: to find one day of a large table there, the database
-reads the rows of all days. Where a filter says which texts the first keys have, the names of its partitions begin with
-them (`dt=2024-01-01/`), and the index on `PARTITIONS.PART_NAME` finds those alone.
+`PARTITION_KEY_VALS` has a row per key and partition: to find one day of a large table there, the database reads the
+rows of all days. If a filter determines the texts of the first keys, the names of its partitions begin with these
+(`dt=2024-01-01/`), and the index on `PARTITIONS.PART_NAME` finds only those.
 
-The patterns let too much through and never too little; `evaluate` decides. Only texts that no writer escapes in a name
-are used, as writers need not agree on which others they escape.
+The patterns may match too many names, never too few; `evaluate` decides. Only texts that no writer escapes in a name
+are used, since writers may escape other characters differently.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from hms_cache.expressions.tree import ComparisonOperator
 LIKE_ESCAPE: Final = "!"
 
 MAX_NAME_PATTERNS: Final = 50
-"""Each is a range of the index. More of them are no faster than the join with the key values."""
+"""Each is a range of the index. With more, this is no faster than the join with the key values."""
 
 LONGEST_LIKE: Final = 10_000
-"""Characters of a pattern, before any are escaped: SQLite refuses one of 50,000 bytes. No name has so many."""
+"""Maximum length of a pattern before escaping: SQLite refuses 50,000 bytes. No name is that long."""
 
 _NEVER_ESCAPED = re.compile(r"[A-Za-z0-9_.\-]+\Z")
 
 
 def name_patterns(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[str, ...] | None:
-    """Patterns, escaped with `LIKE_ESCAPE`, of which the name of each selected partition matches one; None: unknown."""
+    """Patterns, escaped with `LIKE_ESCAPE`; the name of each selected partition matches one of them. None: unknown."""
     beginnings = name_beginnings(bound, keys)
     if beginnings is None:
         return None
@@ -38,8 +38,8 @@ def name_patterns(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[str, ...]
 
 
 def decides_by_patterns(bound: Bound, keys: Sequence[PartitionKey]) -> bool:
-    """Whether hardly a name matches one of `name_patterns` that is not selected: the filter says nothing else than
-    which texts the first keys have."""
+    """Whether few names match `name_patterns` without being selected: the filter only determines the texts of the first
+    keys."""
     _, used = _beginnings(bound, keys)
     return used > 0 and all(
         (isinstance(node, BoundComparison) and node.operator is ComparisonOperator.EQUAL and node.index < used)
@@ -49,7 +49,7 @@ def decides_by_patterns(bound: Bound, keys: Sequence[PartitionKey]) -> bool:
 
 
 def name_beginnings(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[tuple[str, bool], ...] | None:
-    """Texts of which the name of each selected partition begins with one, or is one (True); None: unknown."""
+    """Prefixes of names, or complete names (True): each selected partition has one of them. None: unknown."""
     return _beginnings(bound, keys)[0]
 
 
@@ -58,7 +58,7 @@ def _conditions(bound: Bound) -> Sequence[BoundNode]:
 
 
 def _beginnings(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[tuple[tuple[str, bool], ...] | None, int]:
-    """See `name_beginnings`; and how many keys are in them."""
+    """As `name_beginnings`, with the number of keys in them."""
     conditions = _conditions(bound)
     begun = [""]
     used = 0
@@ -81,7 +81,7 @@ def _beginnings(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[tuple[tuple
 
 
 def _components(bound: Bound, conditions: Iterable[BoundNode], index: int) -> tuple[list[str], bool] | None:
-    """Texts of which the key's component in a name is one, or begins with one (False)."""
+    """Possible texts of the key's component in a name, or prefixes of them (False)."""
     for node in conditions:
         match node:
             case BoundComparison(at, kind, ComparisonOperator.EQUAL, value) if at == index:
@@ -103,7 +103,7 @@ def _spellings(bound: Bound, kind: KeyKind, values: Sequence[KeyValue]) -> tuple
         usable = all(_NEVER_ESCAPED.match(text) and text != bound.default_partition_name for text in texts)
         return (texts, True) if usable and texts else None
     if kind is KeyKind.DATE and not bound.is_expression and values:
-        # A lenient reading takes days and months without leading zeros, and a time of day behind the date.
+        # The lenient mode accepts days and months without leading zeros, and a time of day after the date.
         return sorted({start for value in values for start in _dates(int(value))}), False
     return None
 

@@ -1,8 +1,8 @@
-"""Orders of partitions other than by name: by typed values of chosen keys.
+"""Orders of partitions other than by name: by typed values of selected keys.
 
-Facts: `MetaStoreUtils.makeOrderSpecs`, `MetaStoreDirectSql.getPartitionNamesViaSql` (Hive 4.0.1): integers as numbers,
-dates as such; the default partition is NULL, which comes first ascending. Beyond Hive, which orders timestamps and
-fractional numbers as texts, every type is ordered by its values.
+Facts: `MetaStoreUtils.makeOrderSpecs`, `MetaStoreDirectSql.getPartitionNamesViaSql` (Hive 4.0.1): integers and dates
+are compared as such; the default partition is NULL, which comes first in ascending order. Hive compares timestamps and
+fractional numbers as texts; here every type is compared by value.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 
 def parse_order(order: str | None, key_count: int) -> list[tuple[int, bool]]:
-    """(key position, ascending) pairs of a text like `1,0:+-`; none for texts of another form, as in Hive.
+    """Parses a text like `1,0:+-` to (key position, ascending) pairs; empty for texts of another form, as in Hive.
 
-    Raises MetaException when positions and signs differ in number, or a position is no key.
+    Raises MetaException if the numbers of positions and signs differ, or if a position is not a key's.
     """
     parts = (order or "").split(":")
     if len(parts) != 2 or not (order or "").strip():
@@ -39,7 +39,7 @@ def parse_order(order: str | None, key_count: int) -> list[tuple[int, bool]]:
 def sort_by_values(
     names: list[str], values: Sequence[Sequence[str]], keys: Sequence[PartitionKey], order: Sequence[tuple[int, bool]]
 ) -> list[str]:
-    """The names ordered by their values; equal ones stay in the order given."""
+    """The names, sorted stably by these values."""
     indexes = list(range(len(names)))
     for position, ascending in reversed(order):
         keyed = [sort_key(keys[position], values[index][position]) for index in range(len(names))]
@@ -48,7 +48,8 @@ def sort_by_values(
 
 
 def sort_key(key: PartitionKey, text: str) -> tuple[int, Any]:
-    """What a value of the key sorts by: NULL and what is no value of the type first, then values, texts as texts."""
+    """The sort key of a value: NULL and texts that are not values of the type come first, then values; texts as
+    texts."""
     if text == DEFAULT_PARTITION_VALUE:
         return (0, 0)
     kind = kind_of(key[1])

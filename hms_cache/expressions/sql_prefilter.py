@@ -1,15 +1,15 @@
-r"""A condition for the database that lets too much through and never too little.
+r"""A condition for the database that may select too many rows, but never too few.
 
-When a table's partitions are not in memory, this keeps most of them in the database; what comes back is then filtered
-exactly by `evaluate`. It never depends on the database's idea of types, collations or padding:
+If a table's partitions are not in memory, this reduces what the database returns, which is then filtered exactly by
+`evaluate`. It does not depend on the database's types, collations or padding:
 
-* Equality of text holds under every collation, if only ASCII is asked for (another character may have no counterpart
-  in the column's character set, which MySQL answers with an error), and no NUL, which PostgreSQL's texts do not have.
-* Order of text needs a binary collation (`text_order=True`): SQLite's, MySQL's `_bin` as in Hive's schema,
-  PostgreSQL's `"C"` (pass the column with it). Padding of blanks in MySQL moves values that continue the
-  bound with control characters, so bounds are inclusive, and a lower bound also admits what begins with it.
-* Numbers and dates are asked for by all spellings that read as the value (`1`, `01`, `+1`); ranges of dates by year.
-* An expression tree keeps what it cannot decide, so of its keys only those of text are used.
+* Equality of text holds under every collation, if only ASCII texts are compared (other characters may not exist in the
+  column's character set, which is an error in MySQL) without NUL, which PostgreSQL does not support.
+* Order of text needs a binary collation (`text_order=True`): SQLite's, MySQL's `_bin` as in Hive's schema, PostgreSQL's
+  `"C"` (pass the column with it). MySQL's padding with blanks changes the order of values that continue the bound with
+  control characters, so bounds are inclusive, and a lower bound also admits texts that begin with it.
+* Numbers and dates are compared with all spellings of the value (`1`, `01`, `+1`), ranges of dates by year.
+* In an expression tree only text keys are used, since undecided rows must be kept.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from hms_cache.expressions.name_prefilter import LONGEST_LIKE
 from hms_cache.expressions.tree import ComparisonOperator
 
 MAX_TERMS = 200
-"""Most comparisons in one condition: SQLite parses a chain of ORs one level deeper per term, up to 1,000."""
+"""Maximum number of comparisons in one condition: SQLite parses a chain of ORs with one level per term, up to 1,000."""
 MAX_LIST_VALUES = 1_000
-"""Most values in an IN list; SQLite binds 32,766 values in a statement, and long lists cost more than they save."""
+"""Maximum number of values in an IN list: SQLite binds 32,766 values per statement, and long lists cost more than they
+save."""
 
 _LOWER = (ComparisonOperator.GREATER, ComparisonOperator.GREATER_OR_EQUAL)
 _UPPER = (ComparisonOperator.LESS, ComparisonOperator.LESS_OR_EQUAL)
@@ -36,10 +37,10 @@ _UPPER = (ComparisonOperator.LESS, ComparisonOperator.LESS_OR_EQUAL)
 def sql_prefilter(
     bound: Bound, key_value_column: Callable[[int], ColumnElement[str]], text_order: bool = False
 ) -> ColumnElement[bool] | None:
-    """A condition that holds for every row `bound` selects, or might; None if there is none worth asking.
+    """A condition that holds for every row that `bound` selects or might select; None if none would be useful.
 
-    `key_value_column(index)` names the stored text of a key (a join of PARTITION_KEY_VALS with that INTEGER_IDX).
-    `text_order` says that the column compares byte by byte.
+    `key_value_column(index)` is the stored text of a key (a join of PARTITION_KEY_VALS with that INTEGER_IDX).
+    `text_order`: the column is compared byte by byte.
     """
     prefilter = _Prefilter(bound, key_value_column, text_order)
     condition = prefilter.condition(bound.root)
@@ -104,7 +105,7 @@ class _Prefilter:
         return column == texts[0] if len(texts) == 1 else column.in_(texts)
 
     def _one_integer_of(self, index: int, values: list[int]) -> ColumnElement[bool]:
-        """`[+-]`, zeros, digits. For few values the padded spellings are asked for one by one."""
+        """`[+-]`, zeros, digits. For few values, padded spellings are listed separately."""
         column = self._column(index)
         spellings: list[ColumnElement[bool]] = [column.in_([str(value) for value in values])]
         if len(values) <= 5:
@@ -117,7 +118,7 @@ class _Prefilter:
         return or_(*spellings)
 
     def _date(self, index: int, days: int) -> ColumnElement[bool]:
-        """The spellings a lenient reading takes: with or without leading zeros, with or without a time of day."""
+        """The spellings accepted in the lenient mode: with or without leading zeros, with or without a time of day."""
         date = date_of(days)
         column = self._column(index)
         year, month, day = f"{date.year:04}", f"{date.month:02}", f"{date.day:02}"
@@ -155,12 +156,12 @@ class _Prefilter:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether every database takes the text."""
+    """Whether every database can compare the text."""
     return text.isascii() and "\0" not in text
 
 
 def _signs(value: int) -> tuple[str, ...]:
-    """How a spelling other than the plain one begins."""
+    """Prefixes of spellings other than the plain one."""
     if value > 0:
         return ("0", "+")
     return ("-0",) if value < 0 else ("0", "+", "-")

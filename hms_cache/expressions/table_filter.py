@@ -1,6 +1,6 @@
-"""Filters of `get_table_names_by_filter`: the filter language over properties of tables instead of partition keys.
+"""Filters of `get_table_names_by_filter`: the filter language on properties of tables instead of partition keys.
 
-Names of fields, as Hive 4 has them (2.3 and 3.1 lack the first two):
+Field names in Hive 4 (2.3 and 3.1 lack the first two):
 
 | field | compares | operators |
 |---|---|---|
@@ -8,9 +8,9 @@ Names of fields, as Hive 4 has them (2.3 and 3.1 lack the first two):
 | `hive_filter_field_last_access__` | integer | all but LIKE |
 | `hive_filter_field_params__KEY` | text of the table parameter KEY | `=`, `!=`, `<>`, LIKE |
 
-A table without the parameter, or without an owner, is NULL there: no comparison of it is true, under NOT neither.
-A dot cannot be written in a name; `discover__partitions` stands for `discover.partitions`, compared without regard to
-case, as in Hive; other names with dots can be given in backticks. LIKE takes `.*` and `.` (`like_pattern`).
+If a table does not have the parameter or an owner, the field is NULL: no comparison with it is true, also under NOT. A
+name cannot contain a dot; `discover__partitions` stands for `discover.partitions`, compared case-insensitively, as in
+Hive; other names with dots can be written in backticks. LIKE uses `.*` and `.` (`like_pattern`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FIELD_PARAMETERS = "hive_filter_field_params__"
 
 @frozen
 class TableProperties:
-    """What a filter can ask of a table."""
+    """The properties of a table that a filter can use."""
 
     table_name: str
     table_type: str | None
@@ -48,31 +48,31 @@ _Test: TypeAlias = Callable[[TableProperties], bool]
 
 @frozen
 class TableFilter:
-    """A checked filter. `parameter_keys` are the table parameters it reads: no others need be fetched."""
+    """A checked filter. `parameter_keys`: the table parameters that it reads; no others need be fetched."""
 
     parameter_keys: frozenset[str]
     _test: _Test
     _comparisons: int
 
     def names(self, tables: Sequence[TableProperties], limits: FilterLimits = DEFAULT_LIMITS) -> list[str]:
-        """The names of the tables of which the filter is true, in their order.
+        """The names of the tables for which the filter is true, in their order.
 
-        Raises `FilterLimitError` beyond `limits.max_comparisons`.
+        Raises `FilterLimitError` above `limits.max_comparisons`.
         """
         if len(tables) * self._comparisons > limits.max_comparisons:
             limits.refuse_comparisons()
         return [table.table_name for table in tables if self._test(table)]
 
     def matches(self, table: TableProperties) -> bool:
-        """Whether the filter is true of the table."""
+        """Whether the filter is true for the table."""
         return self._test(table)
 
 
 def bind_table_filter(predicate: tree.Predicate) -> TableFilter:
-    """The tree of a filter text as a filter of tables.
+    """Binds the tree of a filter text to properties of tables.
 
-    Raises `FilterBindError` with Hive's text for fields that do not exist and operators they do not have,
-    `FilterLimitError` for more than `limits.table_filter_parameters`.
+    Raises `FilterBindError` with Hive's text for unknown fields and unsupported operators, `FilterLimitError` for more
+    than `limits.table_filter_parameters`.
     """
     binder = _TableBinder()
     test = binder.bind(predicate, negated=False)

@@ -1,10 +1,10 @@
-"""Predicate trees over partition keys, as frozen values.
+"""Predicate trees on partition keys, as frozen values.
 
-Two languages end in these trees: the metastore's filter text (`filter_parser`) and Hive's serialized expression trees
-(`hive_tree`). A tree knows names and literals, and nothing about types of keys or rows: `binding.bind` adds those.
+Two languages are parsed to these trees: the metastore's filter texts (`filter_parser`) and Hive's serialized
+expressions (`hive_tree`). A tree contains names and literals, without types of keys or rows: `binding.bind` adds these.
 
-Operands: `Column`, `Constant`, `Cast`. Predicates: the others. `Unknown` may stand for both.
-Trees are hashable and compare by value.
+Operands: `Column`, `Constant`, `Cast`. Predicates: the others. `Unknown` may be either. Trees are hashable and compared
+by value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from hms_cache.values import frozen
 
 Literal: TypeAlias = bool | int | float | Decimal | str | datetime.date | datetime.datetime | None
-"""A constant's value. `datetime.datetime` has no zone; `None` is SQL NULL."""
+"""A constant's value. `datetime.datetime` has no time zone; `None` is SQL NULL."""
 
 
 class ComparisonOperator(Enum):
@@ -44,7 +44,7 @@ class ComparisonOperator(Enum):
 
     @property
     def compare(self) -> Callable[[Any, Any], Any]:
-        """The operator as a function: of two values a bool, of arrays an array."""
+        """The operator as a function: for two values the result is a bool, for arrays an array."""
         return _FUNCTIONS[self]
 
 
@@ -76,14 +76,14 @@ _FUNCTIONS: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
 
 @frozen
 class Column:
-    """A partition key, by name; names match without regard to case."""
+    """A partition key, by its case-insensitive name."""
 
     name: str
 
 
 @frozen
 class Constant:
-    """A literal. `type_name` is Hive's name of its type where the source tells it (expression trees), else ""."""
+    """A literal. `type_name`: Hive's name of its type if the source contains it (expression trees), otherwise ""."""
 
     value: Literal
     type_name: str = ""
@@ -99,7 +99,7 @@ class Cast:
 
 @frozen
 class Unknown:
-    """Something that cannot be evaluated here; `reason` says what. True, false and NULL are all possible."""
+    """A part that cannot be evaluated here, with the `reason`. It may be true, false or NULL."""
 
     reason: str
 
@@ -109,14 +109,14 @@ Operand: TypeAlias = Column | Constant | Cast | Unknown
 
 @frozen
 class And:
-    """True if all are; with no children it is true (the empty filter)."""
+    """True if all children are; without children it is true (the empty filter)."""
 
     children: tuple[Predicate, ...]
 
 
 @frozen
 class Or:
-    """True if any is; with no children it is false."""
+    """True if any child is; without children it is false."""
 
     children: tuple[Predicate, ...]
 
@@ -130,7 +130,7 @@ class Not:
 
 @frozen
 class IsTruth:
-    """`child IS TRUE`, or with `truth` False `child IS FALSE`: false, not NULL, where the child is NULL."""
+    """`child IS TRUE`, or if `truth` is False `child IS FALSE`: false, not NULL, if the child is NULL."""
 
     child: Predicate
     truth: bool
@@ -138,7 +138,7 @@ class IsTruth:
 
 @frozen
 class Comparison:
-    """`left operator right`. A filter's literal on the left keeps its place; binding mirrors it."""
+    """`left operator right`. A filter's literal on the left stays there; binding exchanges the operands."""
 
     operator: ComparisonOperator
     left: Operand
@@ -147,7 +147,7 @@ class Comparison:
 
 @frozen
 class In:
-    """`operand IN (values)`; NULL if it equals none and one of them is NULL."""
+    """`operand IN (values)`; NULL if it equals none of them and one of them is NULL."""
 
     operand: Operand
     values: tuple[Operand, ...]
@@ -155,7 +155,7 @@ class In:
 
 @frozen
 class Between:
-    """`operand BETWEEN lower AND upper`, both ends included."""
+    """`operand BETWEEN lower AND upper`, inclusive."""
 
     operand: Operand
     lower: Operand
@@ -164,7 +164,7 @@ class Between:
 
 @frozen
 class Like:
-    """`operand LIKE pattern`; `like_pattern` says what patterns mean."""
+    """`operand LIKE pattern`; `like_pattern` defines patterns."""
 
     operand: Operand
     pattern: Operand
@@ -189,7 +189,7 @@ Predicate: TypeAlias = And | Or | Not | IsTruth | Leaf
 Node: TypeAlias = Predicate | Operand
 
 TRUE = And(())
-"""The empty filter: every partition."""
+"""The empty filter: all partitions."""
 
 
 def children_of(node: Node) -> tuple[Node, ...]:
@@ -214,7 +214,7 @@ def children_of(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and everything below it, parents first."""
+    """The node and all its descendants, parents first."""
     pending = [node]
     while pending:
         current = pending.pop()
@@ -223,5 +223,5 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def has_unknown(node: Node) -> bool:
-    """Whether anything in the tree could not be understood."""
+    """Whether any part of the tree is not supported."""
     return any(isinstance(part, Unknown) for part in walk(node))
