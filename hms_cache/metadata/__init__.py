@@ -1,1 +1,2 @@
-"""Pure rules of Hive's metadata, without SQL: names, values, orders, statistics. Everything above may use them."""
+"""Rules of Hive's metadata as pure functions, without SQL: names, values, orders, statistics. Used by all layers
+above."""

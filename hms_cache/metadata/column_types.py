@@ -1,4 +1,4 @@
-"""The columns of a table, which types of theirs Hive accepts, and from which to which an existing column may go.
+"""The columns of a table: types that Hive accepts, and permitted changes of a column's type.
 
 Facts: `ColumnType`, `MetaStoreServerUtils.validateColumnType`, `DefaultIncompatibleTableChangeHandler` (Hive 4.0.1).
 """
@@ -26,14 +26,14 @@ _NO_WORD = re.compile(r"\W", re.ASCII)
 
 
 def column_names(table: Table) -> list[str]:
-    """Of a table's columns but its partition keys."""
+    """Names of a table's columns, without its partition keys."""
     return [] if table.sd is None else [column.name for column in table.sd.cols or ()]
 
 
 def invalid_type(columns: Iterable[FieldSchema] | None) -> str | None:
-    """`type: …` of the first column whose type Hive does not know, None when all are fine.
+    """`type: …` of the first column whose type Hive does not support; None if all are valid.
 
-    Only the beginning of the type text is looked at, as in Hive.
+    Only the beginning of the type's text is checked, as in Hive.
     """
     for column in columns or ():
         if column.type == TYPE_FROM_DESERIALIZER:
@@ -51,7 +51,7 @@ def type_name(type_text: str) -> str:
 
 
 def are_compatible(old: str, new: str) -> bool:
-    """Whether data written as `old` can be read as `new`; both as `type_name` gives them."""
+    """Whether data written as `old` can be read as `new`; both in the format of `type_name`."""
     if old == new:
         return True
     if old not in _PRIMITIVES or new not in _PRIMITIVES:
@@ -64,7 +64,7 @@ def are_compatible(old: str, new: str) -> bool:
 
 
 def incompatible_columns(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> list[str]:
-    """New names of the columns, position by position, that could no longer be read; one without a type may get any."""
+    """New names of columns, compared by position, that could no longer be read. A column without a type may get any."""
     return [
         str(after.name)
         for before, after in zip(old, new, strict=False)
@@ -73,7 +73,7 @@ def incompatible_columns(old: Sequence[FieldSchema], new: Sequence[FieldSchema])
 
 
 def are_same_columns(old: Sequence[FieldSchema] | None, new: Sequence[FieldSchema] | None) -> bool:
-    """Whether names (case ignored), types and comments agree, in order."""
+    """Whether names (case-insensitive), types and comments are equal, in order."""
 
     def key(columns: Sequence[FieldSchema] | None) -> list[tuple[str, str | None, str | None]]:
         return [(column.name.lower(), column.type, column.comment) for column in columns or ()]
@@ -82,11 +82,11 @@ def are_same_columns(old: Sequence[FieldSchema] | None, new: Sequence[FieldSchem
 
 
 def is_column_prefix(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> bool:
-    """Whether the new columns are the old ones, perhaps with more behind them."""
+    """Whether the new columns begin with the old ones."""
     return len(old) <= len(new) and are_same_columns(old, new[: len(old)])
 
 
 def are_columns_included(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> bool:
-    """Whether every old column is among the new ones with the same type; order and comments do not count."""
+    """Whether every old column is among the new ones with the same type, regardless of order and comments."""
     types = {column.name.lower(): (column.type or "").lower() for column in new}
     return all(types.get(column.name.lower()) == (column.type or "").lower() for column in old)

@@ -6,8 +6,8 @@ from typing import Any
 
 
 def known(enumeration: Any, number: int | None) -> int | None:
-    """The number, if the enumeration has it; any other is none, as Java reads it (`findByValue`).
+    """The number if the enumeration has it, otherwise None, as in Java (`findByValue`).
 
-    Clients in Go write 0 for what they do not set, which is a number of hardly any enumeration.
+    Clients in Go write 0 for unset fields, which is invalid in most enumerations.
     """
     return number if number in enumeration._VALUES_TO_NAMES else None

@@ -1,8 +1,8 @@
 """Ranges of the names of a table's partitions.
 
-Names are compared by code point here. Databases that pad texts with blanks order names otherwise where one goes on
-behind another with blanks or control characters; so a range begins only at a name whose own characters make both
-orders agree (`may_begin_range`).
+Names are compared by code point here. Databases that pad texts with blanks sort differently if one name continues
+another with blanks or control characters; so a range begins only at a name for which both orders agree
+(`may_begin_range`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 
 class NameRange(NamedTuple):
-    """Names from `first` on and below `end`; None: to the end of all."""
+    """Names from `first` on and below `end` (None: unlimited)."""
 
     first: str
     end: str | None
 
     def holds(self, name: str) -> bool:
-        """Whether the name lies in it."""
+        """Whether the name is in the range."""
         return self.first <= name and (self.end is None or name < self.end)
 
 
@@ -35,7 +35,7 @@ def beginning_with(text: str) -> NameRange:
     if not text:
         return EVERY_NAME
     last = ord(text[-1])
-    # The next code point, past those that no text in UTF-8 has.
+    # The next code point, except surrogates, which UTF-8 cannot represent.
     following = 0xE000 if last == 0xD7FF else last + 1
     return NameRange(text, text[:-1] + chr(following) if following < 0x110000 else None)
 
@@ -46,16 +46,17 @@ def may_begin_range(name: str) -> bool:
 
 
 def range_beginning(text: str) -> str:
-    """The longest beginning of the text at which a range may begin; empty: there is none."""
+    """The longest prefix of the text at which a range may begin; empty if there is none."""
     while text and not may_begin_range(text):
         text = text[:-1]
     return text
 
 
 def bound_below(first: str) -> str:
-    """What the names of a range that begins at `first` are above, in the order of any database; few others are.
+    """A lower bound of the names in a range that begins at `first`, valid in any database's order; few other names are
+    above it.
 
-    A name that goes on behind `first` with a control character comes before it where texts are padded with blanks.
+    A name that continues `first` with a control character is before it if texts are padded with blanks.
     """
     if not first:
         return ""
@@ -64,9 +65,10 @@ def bound_below(first: str) -> str:
 
 
 def cut_positions(count: int, most: int, name_at: Callable[[int], str]) -> list[int]:
-    """Where to cut `count` names, in their order, into ranges of some `most`: the position of each range's first.
+    """Positions at which `count` sorted names are cut into ranges of about `most`: the position of each range's first
+    name.
 
-    A last range of less than a quarter is left with the one before it.
+    A last range of less than a quarter of that is merged with the previous one.
     """
     cuts = [0]
     at = most

@@ -1,4 +1,4 @@
-"""Names of metastore objects: how they are normalized, checked, matched and turned into directory names.
+"""Names of metastore objects: normalization, validation, patterns, and names of directories.
 
 Facts: `MetaStoreUtils.validateName`, `MetaStoreUtils.encodeTableName`, `StringUtils.normalizeIdentifier`,
 `ObjectStore.appendPatternCondition` (Hive 3.1 and 4.0).
@@ -23,7 +23,7 @@ DEFAULT_DATABASE = "default"
 DATABASE_DIRECTORY_SUFFIX = ".db"
 
 LIKE_ESCAPE = "\\"
-"""The escape character of `NamePattern.like_patterns`; give it to `ColumnElement.like(escape=…)`."""
+"""The escape character of `NamePattern.like_patterns`, for `ColumnElement.like(escape=…)`."""
 
 _SPECIAL_CHARACTERS = " \"%&'()*+,-./:;<=>?[]_|{}$^!~#@`"
 _PLAIN_NAME = re.compile(r"\A[A-Za-z0-9_]+\Z")
@@ -31,19 +31,20 @@ _SPECIAL_NAME = re.compile(r"\A[A-Za-z0-9_" + re.escape(_SPECIAL_CHARACTERS) + r
 
 
 _BLANKS = "".join(map(chr, range(0x21)))
-"""What Java's `String.trim` takes off: not blanks of other scripts, with which names of columns may begin or end."""
+"""Characters that Java's `String.trim` removes. Blanks of other scripts, with which column names may begin or end, are
+not among them."""
 
 
 def normalize_identifier(name: str) -> str:
-    """The name as it is stored: without blanks around it, in lower case."""
+    """The name as stored: without surrounding blanks, in lower case."""
     return name.strip(_BLANKS).lower()
 
 
 def normalize_catalog(name: str) -> str:
-    """The same of a catalog's name.
+    """The normalized name of a catalog.
 
-    A name that no catalog can have, since there are letters beyond ASCII in it, comes in a form without these: MySQL,
-    with the collation that Hive's script gives this column, would find `hive` by `hivé`.
+    A name with characters beyond ASCII, which no catalog can have, is converted to a form without them: MySQL, with the
+    collation in Hive's script, would find `hive` for `hivé`.
     """
     normalized = normalize_identifier(name)
     return normalized if normalized.isascii() else normalized.encode("ascii", "backslashreplace").decode()
@@ -52,9 +53,9 @@ def normalize_catalog(name: str) -> str:
 def is_valid_name(name: str | None, *, special_characters: bool = True) -> bool:
     """Whether a database, table or function may have this name.
 
-    ASCII letters, digits and `_`; with `special_characters` (`metastore.support.special.characters.tablenames`, on by
-    default) ASCII punctuation and the blank as well, but not blanks alone: nothing would be left of these in the
-    database. Catalogs never have special characters.
+    Allowed are ASCII letters, digits and `_`; with `special_characters`
+    (`metastore.support.special.characters.tablenames`, on by default) also ASCII punctuation and the blank, but not
+    blanks only, which the database would strip. Catalogs never have special characters.
     """
     if name is None or not name.strip(_BLANKS):
         return False
@@ -62,14 +63,16 @@ def is_valid_name(name: str | None, *, special_characters: bool = True) -> bool:
 
 
 def table_directory_name(table: str) -> str:
-    """The last part of a table's default location: special characters become `-<code point>-`, as Hive writes them."""
+    """The last part of a table's default location: special characters become `-<code point>-`, as in Hive."""
     return escape_path_name("".join(c if c.isalnum() or c == "_" else f"-{ord(c)}-" for c in table.lower()))
 
 
 def database_directory_name(database: str) -> str:
-    """The last part of a database's default location: what has a meaning in paths is escaped as in partition names.
+    """The last part of a database's default location: characters with a meaning in paths are escaped as in partition
+    names.
 
-    Hive escapes nothing here, so that a database `../x` lies outside of its warehouse; all other names are its own.
+    Hive escapes nothing here, so that a database `../x` is outside its warehouse; for all other names the result is
+    Hive's.
     """
     return escape_path_name(database.lower()) + DATABASE_DIRECTORY_SUFFIX
 
@@ -80,11 +83,11 @@ def qualified(*parts: str | None) -> str:
 
 
 class NamePattern:
-    """A compiled pattern of names: `*` any text, `.` any one character (so `.*` a text that is not empty), `|` between
-    alternatives, case ignored. Immutable."""
+    """A compiled pattern of names: `*` any text, `.` any one character (so `.*` is a non-empty text), `|` between
+    alternatives, case-insensitive. Immutable."""
 
     def __init__(self, pattern: str) -> None:
-        """Raises MetaException beyond `limits.name_pattern_alternatives` or `name_pattern_characters`."""
+        """Raises MetaException above `limits.name_pattern_alternatives` or `name_pattern_characters`."""
         limits = input_limits()
         exact: set[str] = set()
         wild: dict[str, None] = {}
@@ -108,18 +111,18 @@ class NamePattern:
         self._exact = frozenset(exact)
         self._patterns = tuple(WildcardPattern(map(_name_token, text), any_case=True) for text in wild)
         self.like_patterns: tuple[str, ...] | None = None
-        """The same as lower-cased SQL LIKE patterns, escaped with `LIKE_ESCAPE`, which let at least every matching
-        name through; None: too many, ask for all names. Databases match LIKE by backtracking, in time that grows by the
-        text's length with each `%`, so only the two first of a pattern are kept."""
+        """Lower-cased SQL LIKE patterns, escaped with `LIKE_ESCAPE`, that match at least every matching name. None:
+        there are too many, select all names. Databases match LIKE by backtracking, in time that grows with the text's
+        length for each `%`, so only the first two of a pattern are kept."""
         if len(exact) + len(wild) <= limits.name_pattern_alternatives:
             self.like_patterns = tuple(map(_like_pattern, (*sorted(exact), *wild)))
 
     def matches(self, name: str) -> bool:
-        """Whether an alternative covers the whole name."""
+        """Whether an alternative matches the whole name."""
         return name.lower() in self._exact or any(pattern.matches(name) for pattern in self._patterns)
 
     def select(self, names: Iterable[str]) -> list[str]:
-        """Those of the names that match, in their order."""
+        """The names that match, in their order."""
         names = list(names)
         if not self._exact and len(self._patterns) == 1:
             return self._patterns[0].select(names)
@@ -130,7 +133,7 @@ class NamePattern:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    # Java's String.split drops trailing empty texts; an empty alternative matches nothing.
+    # Java's String.split drops trailing empty texts, and an empty alternative matches nothing.
     return [part for part in (alternative.strip() for alternative in pattern.split("|")) if part]
 
 
@@ -152,7 +155,7 @@ def _kept_pattern(pattern: str) -> NamePattern:
 
 
 def name_pattern(pattern: str) -> NamePattern:
-    """The compiled pattern; recent short ones are kept. Raises MetaException as `NamePattern`."""
+    """The compiled pattern; recent short ones are cached. Raises MetaException as `NamePattern`."""
     return _kept_pattern(pattern) if len(pattern) <= _LONGEST_KEPT_PATTERN else NamePattern(pattern)
 
 
@@ -160,7 +163,7 @@ _LONGEST_KEPT_PATTERN = 1_024
 
 
 def is_among(names: Sequence[str], name: str) -> bool:
-    """Whether names that ascend by code point, of which there may be thousands, have this one."""
+    """Whether a sorted sequence of names (by code point), possibly thousands, contains this one."""
     at = bisect_left(names, name)
     return at < len(names) and names[at] == name
 
@@ -168,7 +171,7 @@ def is_among(names: Sequence[str], name: str) -> bool:
 def matching_names(names: Iterable[str], pattern: str | None) -> list[str]:
     """The names that match, ascending by code point; None (and `*`) matches all.
 
-    Raises MetaException beyond `limits.name_pattern_alternatives`.
+    Raises MetaException above `limits.name_pattern_alternatives`.
     """
     if pattern is None or pattern == "*":
         return sorted(names)

@@ -1,10 +1,10 @@
-"""Full names of databases, tables and functions: one form of each behind the edge.
+"""Full names of databases, tables and functions, in one form everywhere behind the handlers.
 
-Names are normalized as Hive's `StringUtils.normalizeIdentifier` does: blanks cut, lower case.
+Names are normalized as by Hive's `StringUtils.normalizeIdentifier`: blanks stripped, lower case.
 
-Hive's texts name most objects as the request does, whatever the form in which they are stored, and clients look for
-the names that they sent in them: Spark takes a function for absent by such a text. So a name that a request spells in
-another way than the stored one remembers it. It is equal to the same name without it, and has its hash.
+Hive's error texts name most objects as the request does, and clients search them for the names that they sent: Spark
+recognizes by such a text that a function does not exist. So a name whose spelling in the request differs from the
+stored one remembers it. It is equal to the same name without it, and has the same hash.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 
 class DatabaseName(NamedTuple):
-    """A database, fully named, normalized."""
+    """A database's full name, normalized."""
 
     catalog: str
     database: str
 
     @property
     def as_sent(self) -> DatabaseName:
-        """As the request spells it, for texts that are told."""
+        """As the request spells it, for error texts."""
         return self
 
     @property
     def as_stored(self) -> DatabaseName:
-        """Without what the request made of it, for what is kept."""
+        """Without the request's spelling, for names that are kept."""
         return self
 
     def __str__(self) -> str:
@@ -37,9 +37,9 @@ class DatabaseName(NamedTuple):
 
 
 class TableName(NamedTuple):
-    """A table or view, fully named, normalized: the form in which it is stored.
+    """A table's or view's full name, normalized as it is stored.
 
-    The edge makes it of what a request says, once; behind the edge nobody spells a name in another way.
+    Created once by the handlers from the request; behind them no other form of a name is used.
     """
 
     catalog: str
@@ -52,12 +52,12 @@ class TableName(NamedTuple):
 
     @property
     def as_sent(self) -> TableName:
-        """As the request spells it, for texts that are told."""
+        """As the request spells it, for error texts."""
         return self
 
     @property
     def as_stored(self) -> TableName:
-        """Without what the request made of it, for what is kept."""
+        """Without the request's spelling, for names that are kept."""
         return self
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class TableName(NamedTuple):
 
 
 class FunctionName(NamedTuple):
-    """A function, fully named, normalized."""
+    """A function's full name, normalized."""
 
     catalog: str
     database: str
@@ -73,7 +73,7 @@ class FunctionName(NamedTuple):
 
     @property
     def as_sent(self) -> FunctionName:
-        """As the request spells it, for texts that are told."""
+        """As the request spells it, for error texts."""
         return self
 
 
@@ -148,7 +148,7 @@ def table_name(catalog: str | None, database: str, table: str) -> TableName:
 
 
 def name_of_table(table: Table) -> TableName:
-    """The normalized name of a table that is at hand."""
+    """The normalized name of a table struct."""
     return table_name(table.catName, table.dbName, table.tableName)
 
 

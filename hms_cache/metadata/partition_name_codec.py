@@ -1,6 +1,6 @@
-"""Partition names (``ds=2024-01-01/h=3``) taken apart, as ``Warehouse.makeValsFromName`` of Hive does.
+"""Splits partition names (``ds=2024-01-01/h=3``) as Hive's ``Warehouse.makeValsFromName`` does.
 
-The one decoder of partition names: what events invalidate and what the store looks up must be the same partition.
+The only decoder of partition names: events must invalidate the same partition that the store looks up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FULL_WIDTH_LETTERS = {
 
 
 def values_of_partition_name(name: str) -> PartitionValues | None:
-    """The values in the order of the name; ``None`` if a part has no key."""
+    """The values in the order of the name; ``None`` if a component has no key."""
     values = []
     for component in components_of(name):
         key, equals, value = component.partition("=")
@@ -29,15 +29,15 @@ def values_of_partition_name(name: str) -> PartitionValues | None:
 
 
 def components_of(name: str) -> list[str]:
-    """The ``key=value`` parts of a name; slashes at its end do not count, as with Java's ``split``."""
+    """The ``key=value`` components of a name; trailing slashes are ignored, as by Java's ``split``."""
     return name.rstrip("/").split("/")
 
 
 def unescape_path_name(text: str) -> str:
-    """The inverse of `escape_path_name`, lenient as Hive's: a `%` that starts no number stays as it is.
+    """The inverse of `escape_path_name`, as lenient as Hive's: a `%` without a valid number is kept.
 
-    Source: `FileUtils.unescapePathName`, which reads two characters with Java's `Integer.parseInt(…, 16)`: a leading
-    plus sign and digits of other scripts count.
+    Source: `FileUtils.unescapePathName`, which parses two characters with Java's `Integer.parseInt(…, 16)`: a leading
+    plus sign and digits of other scripts are accepted.
     """
     if "%" not in text:
         return text
@@ -59,7 +59,7 @@ def unescape_path_name(text: str) -> str:
 
 
 def _java_hexadecimal(two: str) -> int | None:
-    """`Integer.parseInt(two, 16)` where it is not negative, else None."""
+    """`Integer.parseInt(two, 16)` if it is not negative, otherwise None."""
     digits = two[1:] if two[0] == "+" else two
     value = 0
     for character in digits:

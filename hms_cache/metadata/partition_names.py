@@ -1,7 +1,7 @@
 """Partition names: `key=value/key2=value2`, escaped so that a name is also a relative path.
 
-The rules are those of Hive's `FileUtils` and `Warehouse` (4.0.1, `FileUtils` checked against its own jar): they decide
-what is stored in PARTITIONS.PART_NAME, so they must agree character by character with every other writer.
+The rules are those of Hive's `FileUtils` and `Warehouse` (4.0.1, checked against the jar): they determine
+PARTITIONS.PART_NAME, so they must agree with every other writer in each character.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from hms_cache.metadata.partition_name_codec import (
 from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidObjectException, MetaException
 
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
-"""What stands in a name for an absent or empty value (Hive's default of `hive.exec.default.partition.name`)."""
+"""The text in a name for a missing or empty value (Hive's default of `hive.exec.default.partition.name`)."""
 
 _ESCAPED = "".join(chr(code) for code in range(0x20)) + "\"#%'*/:=?[\\]^{\x7f"
 _NEEDS_ESCAPE = re.compile("[" + re.escape(_ESCAPED) + "]")
 _ESCAPES = {ord(character): f"%{ord(character):02X}" for character in _ESCAPED}
 _PLAIN_TEXT = f"[^{re.escape(_ESCAPED)}]*"
 _is_value = re.compile(f"(?!$){_PLAIN_TEXT}(?:(?:{'|'.join(_ESCAPES.values())}){_PLAIN_TEXT})*").fullmatch
-"""A value in a name: not empty, with those escapes that are necessary and no others."""
+"""A value in a name: not empty, with the necessary escapes and no others."""
 
 
 def escape_path_name(text: str | None) -> str:
-    """A name part as it stands in a path: control characters and those with a meaning in paths become `%XX`.
+    """Escapes a part of a name for a path: control characters and those with a meaning in paths become `%XX`.
 
     None and the empty text become the default partition value. Source: `FileUtils.escapePathName`.
     """
@@ -41,9 +41,9 @@ def escape_path_name(text: str | None) -> str:
 
 
 def make_partition_name(keys: Sequence[str], values: Sequence[str | None]) -> str:
-    """The name of the partition of a table with these keys (lower-cased) that has these values.
+    """The name of the partition with these values in a table with these keys (lower-cased).
 
-    Raises MetaException when their numbers differ or there is none. Source: `Warehouse.makePartName`.
+    Raises MetaException if their numbers differ, or if there are none. Source: `Warehouse.makePartName`.
     """
     if len(keys) != len(values) or not keys:
         raise MetaException(
@@ -56,7 +56,7 @@ def make_partition_name(keys: Sequence[str], values: Sequence[str | None]) -> st
 
 
 class PartitionNaming:
-    """Names of one table's partitions: the escaped keys are made once, which is what bulk writes need."""
+    """Names of one table's partitions: escapes the keys only once, for bulk writes."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = list(keys)
@@ -71,10 +71,10 @@ class PartitionNaming:
         )
 
     def makes(self, name: str) -> bool:
-        """Whether a name is the one that `name` makes of the values in it.
+        """Whether a name is the one that `name` makes from the values in it.
 
-        Other programs that write to the database may have escaped a value in another way, and a key may have had
-        another name: then who looks for the values finds no partition by their name.
+        Other programs that write to the database may have escaped a value differently, and a key may have had another
+        name: then the partition cannot be found by a name made from its values.
         """
         parts = name.split("/")
         if len(parts) != len(self._prefixes):
@@ -86,9 +86,9 @@ class PartitionNaming:
 
 
 def values_as_named(values: Iterable[str]) -> PartitionValues:
-    """The values as the partition's name has them: by these, partitions are told apart.
+    """The values as in the partition's name, by which partitions are identified.
 
-    An empty value may be stored as such, and stands in the name as `DEFAULT_PARTITION_VALUE` all the same.
+    An empty value may be stored as such, but is `DEFAULT_PARTITION_VALUE` in the name.
     """
     return tuple(value or DEFAULT_PARTITION_VALUE for value in values)
 
@@ -106,13 +106,13 @@ def values_of_name(name: str) -> list[str]:
 
 
 def parse_partition_name(name: str) -> dict[str, str]:
-    """Keys and values in a name, in its order; components that are not `key=value` are left out.
+    """Keys and values in a name, in its order; components that are not `key=value` are skipped.
 
-    The last `=` parts key from value, as in `Warehouse.makeSpecFromName` (well-formed names hold one only).
+    The last `=` separates key and value, as in `Warehouse.makeSpecFromName` (well-formed names have only one).
     """
     specification: dict[str, str] = {}
     for component in name.split("/"):
-        # The last "=" that a value follows: "a==" is a key "a" with the value "=".
+        # The last "=" that is followed by a value: "a==" is the key "a" with the value "=".
         end = component.rfind("=", 0, -1)
         if end > 0:
             specification[unescape_path_name(component[:end])] = unescape_path_name(component[end + 1 :])
@@ -120,7 +120,7 @@ def parse_partition_name(name: str) -> dict[str, str]:
 
 
 def values_for_keys(name: str, keys: Sequence[str]) -> list[str]:
-    """The values of a name in the order of the table's keys, whatever order the name has them in.
+    """The values of a name in the order of the table's keys, in whatever order the name has them.
 
     Raises InvalidObjectException for a missing key. Source: `HMSHandler.getPartValsFromName`.
     """
@@ -135,9 +135,9 @@ def values_for_keys(name: str, keys: Sequence[str]) -> list[str]:
 
 
 def name_with_keys_in_order(name: str, keys: Sequence[str]) -> str:
-    """The name with its keys in the order of the table's, for calls by which Hive finds a partition by its values.
+    """The name with its keys in the table's order, for calls in which Hive finds a partition by its values.
 
-    A name that has them so, or lacks one, stays as it is: another program may have stored it.
+    A name that has this order already, or lacks a key, is not changed: another program may have stored it.
     """
     named = [unescape_path_name(part.partition("=")[0]) for part in name.split("/")]
     if named == list(keys) or sorted(named) != sorted(keys):

@@ -9,11 +9,11 @@ USER = "USER"
 
 
 def principal_type_name(value: int | None) -> str | None:
-    """`USER`, `ROLE` or `GROUP`; a number that names no type is none, as Java reads it."""
+    """`USER`, `ROLE` or `GROUP`; None for an unknown number, as in Java."""
     name: str | None = None if value is None else PrincipalType._VALUES_TO_NAMES.get(value)
     return name
 
 
 def principal_type(value: int | None) -> int | None:
-    """The type that a client names, if it names one."""
+    """The type if the number is valid, otherwise None."""
     return known(PrincipalType, value)

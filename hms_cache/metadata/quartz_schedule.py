@@ -1,12 +1,13 @@
 """Schedules of scheduled queries: Quartz's cron expressions, which Hive's ``create scheduled query`` writes.
 
-Six or seven fields: second, minute, hour, day of month, month, day of week, year. Days of the week count from 1
+Six or seven fields: second, minute, hour, day of month, month, day of week, year. Days of the week are numbered from 1
 (Sunday), and exactly one of the two day fields is ``?``. Facts: the Quartz documentation; cron-utils, which Hive uses.
-It reads lists with ``L``, ``W`` and ``#`` in them, which Quartz's documentation forbids, so such schedules are stored.
+cron-utils accepts lists that contain ``L``, ``W`` and ``#``, which Quartz's documentation forbids, so such schedules
+are stored.
 
-Where clocks are changed, a schedule of certain hours is due once a day: what falls into the hour that is left out is
-due as much later, and of an hour that comes twice the first counts. A schedule of every hour goes by the time that
-passes: what is left out is not due, and the hour that comes twice is due twice.
+When clocks change, a schedule with certain hours is due once a day: a time in the skipped hour is due that much later,
+and of a repeated hour only the first occurrence counts. A schedule for every hour follows elapsed time: a skipped time
+is not due, and a repeated hour is due twice.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from datetime import date, datetime, timedelta
 from hms_cache.values import frozen
 
 _FIRST_YEAR, _LAST_YEAR = 1970, 2099
-"""What Quartz allows."""
+"""Quartz's limits."""
 
 LONGEST_SCHEDULE = 256
-"""Hive's column holds no longer one. Of a list of as many ranges as fit into a message the values would be counted for
-minutes before the database refuses it."""
+"""Length of Hive's column. Expanding a list of as many ranges as fit into a message would take minutes before the
+database refuses it."""
 
 _MONTH_NAMES = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
@@ -32,7 +33,7 @@ _WEEKDAYS = {name: number for number, name in enumerate(("SUN", "MON", "TUE", "W
 
 _HOURS_OF_A_DAY = 24
 _LONGEST_SHIFT_S = 3 * 3600
-"""No clock is set forward or back by more, and none twice within that time."""
+"""No clock is changed by more than this, and none twice within this time."""
 
 _NTH_WEEKDAY = re.compile(r"([A-Z0-9]+)#([1-5])")
 _LAST_WEEKDAY = re.compile(r"([A-Z0-9]+)L")
@@ -40,12 +41,12 @@ _BEFORE_LAST_DAY = re.compile(r"L-(\d+)")
 _NEAR_DAY = re.compile(r"(\d+)W")
 
 DayRule = Callable[[int, int], set[int]]
-"""Days of a (year, month)."""
+"""Days in a (year, month)."""
 
 
 @frozen
 class QuartzSchedule:
-    """A parsed expression. Times are of the server's own time zone, as in Hive."""
+    """A parsed expression. Times are in the server's own time zone, as in Hive."""
 
     seconds: tuple[int, ...]
     minutes: tuple[int, ...]
@@ -55,19 +56,19 @@ class QuartzSchedule:
     years: tuple[int, ...]
 
     def next_epoch_s(self, after_s: int) -> int | None:
-        """The first moment after this one, epoch seconds; None if there is none any more."""
+        """The first time after this one, in epoch seconds; None if there is none."""
         is_hourly = len(self.hours) == _HOURS_OF_A_DAY
         if is_hourly and (soon_s := self._due_soon_s(after_s + 1)) is not None:
             return soon_s
         for moment in self._moments_from(datetime.fromtimestamp(after_s + 1)):
-            # Of an hour that comes twice this is the first. What is left out is as much later on the other clock.
+            # In a repeated hour this is the first occurrence. A skipped time is that much later on the changed clock.
             found_s = int(moment.timestamp())
             if found_s > after_s and not (is_hourly and datetime.fromtimestamp(found_s) != moment):
                 return found_s
         return None
 
     def _due_soon_s(self, start_s: int) -> int | None:
-        """The first moment that clocks show from this one on, before they are changed or soon after that."""
+        """The first matching local time from this one on, before a change of clocks or soon after it."""
         changed_s = _change_of_clocks_s(start_s)
         shown = datetime.fromtimestamp(start_s)
         moment = next(self._moments_from(shown), None)
@@ -122,9 +123,9 @@ def parse_schedule(text: str) -> QuartzSchedule:
 
 
 def _values(text: str, lowest: int, highest: int, names: dict[str, int] | None = None) -> tuple[int, ...]:
-    """Every number that a field of ``*``, numbers, ranges, steps and lists of them stands for, ascending.
+    """All numbers that a field represents (``*``, numbers, ranges, steps and lists of these), ascending.
 
-    As ``*/5`` is written ``/5``, too.
+    ``*/5`` may also be written as ``/5``.
     """
     found: set[int] = set()
     for part in text.split(","):
@@ -139,7 +140,7 @@ def _values(text: str, lowest: int, highest: int, names: dict[str, int] | None =
         if first > last and highest == _LAST_YEAR:
             raise ValueError(f"{span} is no range of years")
         if first > last:
-            # FRI-MON goes over the end.
+            # FRI-MON wraps around.
             last += highest - lowest + 1
         found.update(lowest + (value - lowest) % (highest - lowest + 1) for value in range(first, last + 1, step))
     return tuple(sorted(found))
@@ -157,7 +158,7 @@ def _number(text: str, lowest: int, highest: int, names: dict[str, int] | None) 
 
 
 def _change_of_clocks_s(start_s: int) -> int | None:
-    """The first second of other clocks that comes soon after this one, if they are changed soon."""
+    """The first second after a change of clocks, if there is one soon after this time."""
 
     def ahead_s(moment_s: int) -> int:
         return time.localtime(moment_s).tm_gmtoff
@@ -202,7 +203,7 @@ def _days_of_month(text: str) -> DayRule:
 
 
 def _weekday_near(year: int, month: int, day: int) -> int:
-    """The day from Monday to Friday next to this one, within the month."""
+    """The nearest day from Monday to Friday within the month."""
     weekday = date(year, month, day).weekday()
     if weekday == calendar.SATURDAY:
         return day - 1 if day > 1 else day + 2

@@ -1,15 +1,15 @@
-"""Column statistics of many partitions made into one, and new ones merged into old: pure functions.
+"""Aggregates column statistics of many partitions, and merges new statistics into old ones: pure functions.
 
-Hive has two ways, and so has this module. Without sketches (`metastore.stats.fetch.bitvector` off, the default) the
-number of distinct values lies between the largest of a partition and the sum of all; with sketches it is counted from
-the merged sketches. Where partitions lack statistics, what is known is extrapolated over the partitions in the order of
-the request: along a line from the partition with the lowest value to that with the highest.
+There are two methods, as in Hive. Without sketches (`metastore.stats.fetch.bitvector` off, the default), the number of
+distinct values is between a partition's maximum and the sum of all; with sketches it is counted from the merged
+sketches. If partitions lack statistics, the known ones are extrapolated over the partitions in the order of the
+request, along a line from the partition with the lowest value to that with the highest.
 
-Facts: `MetaStoreDirectSql.aggrStatsUseDB`, `LinearExtrapolatePartStatus`, `columnstats.aggr`, `columnstats.merge`
-(Hive 4.0.1). Different on purpose: decimals are exact and compared as numbers, where Hive's SQL rounds them to whole
-numbers on MySQL and its other way compares their bytes; the longest length is extrapolated from lengths where Hive's
-sketch way takes average ones; the answer carries the merged sketch where Hive's carries the first partition's; of
-several histograms the one over most values is answered, as it is.
+Facts: `MetaStoreDirectSql.aggrStatsUseDB`, `LinearExtrapolatePartStatus`, `columnstats.aggr`, `columnstats.merge` (Hive
+4.0.1). Intended differences: decimals are exact and compared as numbers, while Hive's SQL rounds them to integers on
+MySQL and its other method compares their bytes; the maximum length is extrapolated from maximum lengths, while Hive's
+sketch method uses average ones; the result contains the merged sketch, while Hive's contains the first partition's; of
+several histograms, the one of most values is returned unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hms_cache.values import frozen
 
 @frozen
 class AggregationRules:
-    """How numbers of distinct values are aggregated; the defaults are Hive's."""
+    """How numbers of distinct values are aggregated. The defaults are Hive's."""
 
     sketches: bool = False
     """`metastore.stats.fetch.bitvector`."""
@@ -46,16 +46,16 @@ class AggregationRules:
     """`metastore.stats.ndv.densityfunction`: estimate from the range and the average density of values."""
 
     distinct_tuner: float = 0.0
-    """`metastore.stats.ndv.tuner`: 0 is the lower bound (largest of a partition), 1 the upper (sum)."""
+    """`metastore.stats.ndv.tuner`: 0 means the lower bound (a partition's maximum), 1 the upper one (sum)."""
 
     certain_bounds: bool = False
-    """No bound where a partition with values has none, as of infinity and NaN, which are not written. Hive takes that
-    of the others."""
+    """No bound if a partition with values has none, because infinity and NaN are not stored. Hive uses the bounds of
+    the other partitions."""
 
 
 @dataclass(slots=True)
 class _Part:
-    """Values of one partition, or of neighbours already merged, at their place among the partitions asked for."""
+    """Values of one partition, or of adjacent merged ones, with their position among the requested partitions."""
 
     index: float
     values: ColumnValues
@@ -67,9 +67,10 @@ def aggregate(
     columns: Sequence[str],
     rules: AggregationRules,
 ) -> AggrStats:
-    """Statistics of the columns over the named partitions, by column name, from those known: (partition name, column).
+    """Aggregates statistics of the columns over the named partitions. `statistics`: the known ones, as (partition name,
+    column). The result is sorted by column name.
 
-    `partsFound` counts the partitions that have statistics of all columns. Columns without any are left out.
+    `partsFound` counts the partitions that have statistics of all columns. Columns without statistics are left out.
     """
     wanted = {column.lower() for column in columns}
     index_of = {name: index for index, name in enumerate(dict.fromkeys(part_names))}
@@ -121,7 +122,7 @@ def _without_sketches(parts: list[_Part], count: int, complete: bool, rules: Agg
 
 
 def _extremes(values: Sequence[ColumnValues]) -> ColumnValues:
-    """Lowest low, highest high, largest lengths and numbers of distinct values, sums of counts."""
+    """The lowest low, the highest high, the maxima of lengths and distinct values, and the sums of counts."""
     lows = [one.low for one in values if one.low is not None]
     highs = [one.high for one in values if one.high is not None]
     return ColumnValues(
@@ -138,12 +139,12 @@ def _extremes(values: Sequence[ColumnValues]) -> ColumnValues:
 
 
 def _first_nan(bounds: Iterable[Bound]) -> Bound | None:
-    """Next to a bound that is no number the others say nothing."""
+    """If a bound is NaN, the others have no meaning."""
     return next((bound for bound in bounds if bound != bound), None)
 
 
 def _on_lines(parts: Sequence[_Part], count: int) -> ColumnValues:
-    """Every figure extrapolated to the first or the last of the partitions asked for; counts are scaled up."""
+    """All figures extrapolated to the first or the last of the requested partitions; counts are scaled up."""
     values = [part.values for part in parts]
     kind = values[0].kind
 
@@ -167,8 +168,8 @@ def _on_lines(parts: Sequence[_Part], count: int) -> ColumnValues:
 
 
 def _line(points: Sequence[tuple[Bound | None, int]], last: int, *, rising: bool) -> Bound | None:
-    """The value that the line through the points with the lowest and the highest value reaches at its end: the lower
-    end, or (`rising`) the higher. None where a point has no value."""
+    """The value at the end of the line through the points with the lowest and the highest value: the lower end, or
+    (`rising`) the higher one. None if a point has no value."""
     known = [(value, index) for value, index in points if value is not None]
     if len(known) != len(points):
         return None
@@ -185,7 +186,7 @@ def _line(points: Sequence[tuple[Bound | None, int]], last: int, *, rising: bool
 
 
 def _moved(low: Bound, high: Bound, start: Bound, reach: int, steps: int, direction: int) -> Bound:
-    """`start` moved by (high - low) * reach / steps, in the arithmetic that Java uses for the type."""
+    """`start` moved by (high - low) * reach / steps, with Java's arithmetic for the type."""
     if isinstance(low, Decimal) or isinstance(high, Decimal):
         distance = (float(high) - float(low)) * reach / steps
         return Decimal(repr(float(start) + direction * distance))
@@ -195,18 +196,18 @@ def _moved(low: Bound, high: Bound, start: Bound, reach: int, steps: int, direct
 
 
 def _divided(value: int, divisor: int) -> int:
-    """Java's integer division: towards zero."""
+    """Java's integer division, which truncates towards zero."""
     quotient = abs(value) // divisor
     return quotient if value >= 0 else -quotient
 
 
 def _scaled(total: int, found: int, count: int) -> int:
-    """A sum over some partitions scaled up to all; Hive divides first, in whole numbers."""
+    """A sum over some partitions, scaled up to all. Hive divides first, in integers."""
     return _divided(total, found) * count
 
 
 def _average_density(values: Sequence[ColumnValues]) -> float | None:
-    """Average width of the range per distinct value, over partitions where there are both."""
+    """Average width of the range per distinct value, over partitions that have both."""
     densities = [
         (float(one.high) - float(one.low)) / one.distinct
         for one in values
@@ -223,7 +224,7 @@ def _distinct(merged: ColumnValues, density: float | None, lower: int, higher: i
 
 
 def _as_long(value: float) -> int:
-    """Java's cast: towards zero, no overflow."""
+    """Java's cast: truncates towards zero, without overflow."""
     if math.isnan(value):
         return 0
     return cut_to_long(int(value)) if math.isfinite(value) else cut_to_long(1 << 64 if value > 0 else -1 << 64)
@@ -249,7 +250,7 @@ def _with_sketches(parts: list[_Part], count: int, complete: bool, rules: Aggreg
 
 
 def _merged_sketch(parts: Sequence[_Part]) -> Sketch | None:
-    """What the sketches of all parts have seen together; None if one has none, or they cannot be merged."""
+    """The sketches of all parts merged; None if one part has none, or they cannot be merged."""
     vectors = [part.values.bit_vector for part in parts]
     at_once = merged_at_once([one for one in vectors if one]) if all(vectors) else None
     if at_once is not None:
@@ -259,7 +260,7 @@ def _merged_sketch(parts: Sequence[_Part]) -> Sketch | None:
 
 
 def _mergeable_sketches(parts: Sequence[_Part]) -> list[Sketch] | None:
-    """The sketch of each part, if all have one that can be merged with the others."""
+    """The sketch of each part, if all have one and they can be merged."""
     sketches: list[Sketch] = []
     for part in parts:
         sketch = read_sketch(part.values.bit_vector)
@@ -314,7 +315,7 @@ def _extrapolated(
 
 
 def _neighbours_merged(parts: Sequence[_Part], sketches: Sequence[Sketch]) -> list[_Part]:
-    """Partitions that follow each other without a gap become one point, in their middle."""
+    """Merges adjacent partitions into one point in their middle."""
     runs: list[list[int]] = []
     for position, part in enumerate(parts):
         if runs and parts[runs[-1][-1]].index + 1 == part.index:
@@ -330,7 +331,7 @@ def _neighbours_merged(parts: Sequence[_Part], sketches: Sequence[Sketch]) -> li
 
 
 def _end_of_line(points: Sequence[tuple[Bound | None, float]], count: int, *, rising: bool) -> Bound | None:
-    """As `_line` with fractions as places, and with the place behind the last partition as the right border."""
+    """As `_line`, with fractions as positions, and the position after the last partition as the right border."""
     known = [(value, index) for value, index in points if value is not None]
     if not known:
         return None
@@ -359,7 +360,7 @@ def _largest_histogram(histograms: Iterable[bytes | None]) -> bytes | None:
 
 
 def histogram_size(data: bytes) -> int:
-    """How many values a KLL sketch (Apache DataSketches) has seen; 0 for what is none."""
+    """Number of values in a KLL sketch (Apache DataSketches); 0 for other data."""
     if len(data) < 8:
         return 0
     preamble, flags = data[0], data[3]
@@ -374,9 +375,9 @@ def histogram_size(data: bytes) -> int:
 
 
 def merge_into_new(new: ColumnStatisticsObj, old: ColumnStatisticsObj) -> ColumnStatisticsObj:
-    """The new statistics of a column with the old ones merged in (SetPartitionsStatsRequest.needMerge).
+    """A column's new statistics, with the old ones merged in (SetPartitionsStatsRequest.needMerge).
 
-    Raises InvalidObjectException when they are of different kinds. Source: `columnstats.merge`.
+    Raises InvalidObjectException if they are of different kinds. Source: `columnstats.merge`.
     """
     mine, theirs = values_of(new), values_of(old)
     if mine.kind is not theirs.kind:

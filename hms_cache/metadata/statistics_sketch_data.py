@@ -1,7 +1,7 @@
-"""HyperLogLog++ bias correction for 2^10 registers, which is the size of Hive's sketches.
+"""HyperLogLog++ bias correction for 2^10 registers, the size of Hive's sketches.
 
-Data of the appendix to "HyperLogLog in Practice" (Heule, Nunkesser, Hall, 2013), precision 10: raw estimates, and how
-far each lies above the true count on average.
+Data from the appendix to "HyperLogLog in Practice" (Heule, Nunkesser, Hall, 2013), precision 10: raw estimates, and
+their average excess over the true count.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 PRECISION = 10
 
 THRESHOLD = 900
-"""Below this count linear counting is the better estimate."""
+"""Below this count, linear counting is the better estimate."""
 
 # fmt: off
 RAW_ESTIMATES: tuple[float, ...] = (

@@ -1,7 +1,7 @@
-"""Sketches of distinct values as Hive stores them in BIT_VECTOR: read, merged, counted, written.
+"""Sketches of distinct values in the format of BIT_VECTOR: read, merged, counted, written.
 
 Facts: `HyperLogLog`, `HyperLogLogUtils`, `FMSketch`, `FMSketchUtils` (Hive 4.0.1). Both begin with a magic text. Counts
-agree with Hive's to the last digit; the order of a sparse sketch's entries in its serialized form does not matter.
+agree with Hive's exactly; the order of a sparse sketch's entries in serialized form is not significant.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Registers: TypeAlias = npt.NDArray[np.uint8]
 _HLL_MAGIC, _FM_MAGIC = b"HLL", b"FM"
 _SPARSE_KEY_BITS, _SPARSE_VALUE_BITS = 25, 6
 _LONGEST_NUMBER = 10
-"""Bytes of a number of 64 bits, of which each holds seven."""
+"""Maximum size of a 64-bit number with seven bits per byte."""
 
 _NEIGHBOURS = 6
 _PHI = 0.77351
@@ -30,11 +30,11 @@ _SMALLEST_PRECISION, _LARGEST_PRECISION = 4, 16
 
 
 class SketchError(ValueError):
-    """Bytes that are no sketch."""
+    """The bytes are not a sketch."""
 
 
 class HyperLogLog:
-    """A HyperLogLog of 2^precision registers: sparse while it is nearly empty, then dense. Changed by `merge`."""
+    """A HyperLogLog with 2^precision registers: first sparse, then dense. Changed by `merge`."""
 
     __slots__ = ("dense", "precision", "sparse")
 
@@ -45,7 +45,7 @@ class HyperLogLog:
 
     @classmethod
     def read(cls, data: bytes) -> HyperLogLog:
-        """From the serialized form. Raises SketchError."""
+        """Parses the serialized form. Raises SketchError."""
         if data[:3] != _HLL_MAGIC or len(data) < 5:
             raise SketchError("not a HyperLogLog")
         precision, width = data[3] >> 4, data[3] & 7
@@ -61,11 +61,11 @@ class HyperLogLog:
         return sketch
 
     def can_merge(self, other: Sketch) -> bool:
-        """Whether `merge` takes it: a larger sketch can be folded into a smaller one, not the other way round."""
+        """Whether `merge` accepts it: a larger sketch can be folded into a smaller one, but not vice versa."""
         return isinstance(other, HyperLogLog) and other.precision >= self.precision
 
     def merge(self, other: Sketch) -> None:
-        """Adds what the other one has seen."""
+        """Adds the values of the other sketch."""
         if not isinstance(other, HyperLogLog) or other.precision < self.precision:
             raise SketchError("cannot merge these sketches")
         if other.precision > self.precision:
@@ -74,7 +74,7 @@ class HyperLogLog:
             for key, value in other.sparse.items():
                 if value > self.sparse.get(key, 0):
                     self.sparse[key] = value
-            # a dense sketch takes fewer bytes from here on
+            # beyond this size the dense form is smaller
             if len(self.sparse) > _most_sparse(self.precision):
                 self._make_dense()
             return
@@ -87,7 +87,7 @@ class HyperLogLog:
         return max(1, self._count())
 
     def serialized(self) -> bytes:
-        """The form that Hive reads."""
+        """The serialized form, as Hive reads it."""
         if self.sparse is not None:
             entries = sorted((key << _SPARSE_VALUE_BITS) | value for key, value in self.sparse.items())
             head = bytes([self.precision << 4]) + _number(self.count()) + _number(len(entries))
@@ -136,7 +136,7 @@ class HyperLogLog:
             self.sparse = None
 
     def _squashed(self, precision: int) -> HyperLogLog:
-        """Folded into fewer registers, as far as what is left of the hashes allows."""
+        """Folded into fewer registers, as far as the remaining bits of the hashes allow."""
         small = HyperLogLog(precision)
         small._make_dense()
         assert small.dense is not None
@@ -144,7 +144,7 @@ class HyperLogLog:
             hashes = [(1 << (self.precision + value - 1)) | key for key, value in self.sparse.items() if value]
         else:
             assert self.dense is not None
-            # Java shifts an int here: distances wrap at 32, and the sign bit is extended.
+            # In Java this is an int shift: distances wrap at 32, and the sign bit is extended.
             hashes = [
                 _as_int(1 << ((self.precision + int(value) - 1) & 31) | index)
                 for index, value in enumerate(self.dense.tolist())
@@ -160,7 +160,7 @@ class HyperLogLog:
 
 
 def _most_sparse(precision: int) -> int:
-    """Entries of a sparse sketch, at most."""
+    """Maximum number of entries of a sparse sketch."""
     return ((1 << precision) * 6 // 8) // 5
 
 
@@ -174,7 +174,7 @@ def _linear_count(size: int, zeros: int) -> int:
 
 
 def _bias(estimate: int) -> int:
-    """The average bias of the nearest known raw estimates; of equally near ones the last, as a tree map keeps it."""
+    """The average bias of the nearest known raw estimates; of equally near ones the last, as in Hive's tree map."""
     by_distance = {(estimate - raw) ** 2: index for index, raw in enumerate(RAW_ESTIMATES)}
     nearest = sorted(by_distance)[:_NEIGHBOURS]
     return int(sum(BIASES[by_distance[distance]] for distance in nearest) / _NEIGHBOURS + 0.5)
@@ -203,7 +203,7 @@ def _number(value: int) -> bytes:
 
 
 def _read_sparse(data: bytes, position: int, most: int) -> dict[int, int]:
-    """`most`: entries, as many as there are registers. Hive makes a sketch dense long before."""
+    """`most`: maximum number of entries, that of registers. Hive switches to the dense form long before."""
     size, position = _read_number(data, position)
     if size > most:
         raise SketchError(f"a sparse HyperLogLog of {size} entries")
@@ -211,7 +211,7 @@ def _read_sparse(data: bytes, position: int, most: int) -> dict[int, int]:
     entry = 0
     for _ in range(size):
         delta, position = _read_number(data, position)
-        # Deltas of entries that were not written in order wrap around as Java's int does.
+        # Deltas of unsorted entries wrap around as in Java's int.
         entry = (entry + delta) & 0xFFFFFFFF
         key, value = entry >> _SPARSE_VALUE_BITS, entry & 0x3F
         if value > entries.get(key, -1):
@@ -222,7 +222,7 @@ def _read_sparse(data: bytes, position: int, most: int) -> dict[int, int]:
 def _read_dense(data: bytes, position: int, size: int, width: int) -> _Registers:
     if (len(data) - position) * 8 < size * width:
         raise SketchError("a HyperLogLog that ends too early")
-    octets = np.frombuffer(data, np.uint8, size * width // 8, position)  # sizes are powers of two, 16 and more
+    octets = np.frombuffer(data, np.uint8, size * width // 8, position)  # sizes are powers of two, from 16
     if width == 8:
         return octets.copy()
     bits = np.unpackbits(octets).reshape(size, width)
@@ -231,9 +231,9 @@ def _read_dense(data: bytes, position: int, size: int, width: int) -> _Registers
 
 
 def merged_at_once(vectors: Sequence[bytes]) -> HyperLogLog | None:
-    """What all of these HyperLogLogs have seen, as merging them one after the other tells.
+    """All of these HyperLogLogs merged, with the same result as one after the other.
 
-    None if one is of another kind or size than Hive's columns have. For many: an entry takes a tenth of the time.
+    None if one has another kind or size than Hive's columns. Ten times as fast per entry.
     """
     bodies: list[bytes] = []
     sizes: list[int] = []
@@ -259,7 +259,7 @@ def merged_at_once(vectors: Sequence[bytes]) -> HyperLogLog | None:
         return None
     keys, values = entries >> np.int64(_SPARSE_VALUE_BITS), (entries & np.int64((1 << _SPARSE_VALUE_BITS) - 1))
     merged = HyperLogLog()
-    # Of one key the largest value counts: the last one in this order.
+    # Of the entries with one key, the largest value counts, which is the last one in this order.
     last = np.append(keys[1:] != keys[:-1], True) if len(keys) else np.zeros(0, bool)
     if registers is None and int(last.sum()) <= _most_sparse(PRECISION):
         merged.sparse = dict(zip(keys[last].tolist(), values[last].tolist(), strict=True))
@@ -271,8 +271,7 @@ def merged_at_once(vectors: Sequence[bytes]) -> HyperLogLog | None:
 
 
 def _entries(bodies: Sequence[bytes], sizes: Sequence[int]) -> npt.NDArray[np.int64] | None:
-    """The entries of sparse HyperLogLogs, in their order, those of all together; None if one has another number of them
-    than it says."""
+    """The entries of sparse HyperLogLogs, concatenated; None if one has another number of entries than it states."""
     octets = np.frombuffer(b"".join(bodies), np.uint8)
     ends = np.flatnonzero(octets < 0x80)
     of_bodies = np.searchsorted(ends, np.cumsum([len(body) for body in bodies]))
@@ -289,7 +288,7 @@ def _entries(bodies: Sequence[bytes], sizes: Sequence[int]) -> npt.NDArray[np.in
         reaching = np.flatnonzero(lengths > number)
         parts = (octets[starts[reaching] + number] & 0x7F).astype(np.uint64)
         deltas[reaching] |= parts << np.uint64(7 * number)
-    # Each body begins with 0. Deltas of entries that were not written in order wrap around as Java's int does.
+    # Each body begins with 0. Deltas of unsorted entries wrap around as in Java's int.
     sums = np.append(np.zeros(1, np.uint64), np.cumsum(deltas))
     firsts = of_bodies - np.asarray(sizes, np.int64)
     wrapped = (sums[1:] - np.repeat(sums[firsts], sizes)) & np.uint64(0xFFFFFFFF)
@@ -298,7 +297,7 @@ def _entries(bodies: Sequence[bytes], sizes: Sequence[int]) -> npt.NDArray[np.in
 
 
 class FmSketch:
-    """A Flajolet-Martin sketch: a number of bit vectors of 31 bits. Changed by `merge`."""
+    """A Flajolet-Martin sketch: bit vectors of 31 bits. Changed by `merge`."""
 
     __slots__ = ("vectors",)
 
@@ -307,7 +306,7 @@ class FmSketch:
 
     @classmethod
     def read(cls, data: bytes) -> FmSketch:
-        """From the serialized form. Raises SketchError."""
+        """Parses the serialized form. Raises SketchError."""
         if data[:2] != _FM_MAGIC or len(data) < 4:
             raise SketchError("not an FM sketch")
         count = int.from_bytes(data[2:4], "little")
@@ -316,11 +315,11 @@ class FmSketch:
         return cls([int.from_bytes(data[4 + 4 * n : 8 + 4 * n], "little") for n in range(count)])
 
     def can_merge(self, other: Sketch) -> bool:
-        """Whether both have as many vectors."""
+        """Whether both have the same number of vectors."""
         return isinstance(other, FmSketch) and len(self.vectors) == len(other.vectors)
 
     def merge(self, other: Sketch) -> None:
-        """Adds what the other one has seen."""
+        """Adds the values of the other sketch."""
         if not isinstance(other, FmSketch) or len(self.vectors) != len(other.vectors):
             raise SketchError("cannot merge these sketches")
         self.vectors = [mine | theirs for mine, theirs in zip(self.vectors, other.vectors, strict=True)]
@@ -333,7 +332,7 @@ class FmSketch:
         return int(2.0 ** (lowest_zeros / len(self.vectors) - math.log(_PHI) / math.log(2.0)))
 
     def serialized(self) -> bytes:
-        """The form that Hive reads."""
+        """The serialized form, as Hive reads it."""
         mask = (1 << _FM_BITS) - 1
         vectors = b"".join((vector & mask).to_bytes(4, "little") for vector in self.vectors)
         return _FM_MAGIC + len(self.vectors).to_bytes(2, "little") + vectors
@@ -343,7 +342,7 @@ Sketch: TypeAlias = HyperLogLog | FmSketch
 
 
 def read_sketch(data: bytes | None) -> Sketch | None:
-    """The sketch in a BIT_VECTOR; None when there is none or it cannot be read."""
+    """The sketch in a BIT_VECTOR; None if there is none or it is invalid."""
     if not data:
         return None
     try:
@@ -353,12 +352,12 @@ def read_sketch(data: bytes | None) -> Sketch | None:
 
 
 def written_count(data: bytes) -> int:
-    """The estimate that a serialized HyperLogLog carries: what its `count` was. Raises SketchError."""
+    """The estimate stored in a serialized HyperLogLog (the result of `count`). Raises SketchError."""
     if data[:3] != _HLL_MAGIC:
         raise SketchError("not a HyperLogLog")
     return _read_number(data, 4)[0]
 
 
 def empty_like(sketch: Sketch) -> Sketch:
-    """What sketches of this kind are merged into: Hive's own size for a HyperLogLog."""
+    """An empty sketch into which those of this kind are merged; a HyperLogLog has Hive's own size."""
     return FmSketch([0] * len(sketch.vectors)) if isinstance(sketch, FmSketch) else HyperLogLog()

@@ -1,4 +1,4 @@
-"""Column statistics as plain values, one shape for all types, and back to the generated structs.
+"""Column statistics as values with the same fields for all types, and conversion from and to the generated structs.
 
 Facts: `StatObjectConverter`, `DecimalUtils` (Hive 4.0.1).
 """
@@ -19,7 +19,7 @@ _MAX_LONG: Final = (1 << 63) - 1
 
 
 class StatisticsKind(IntEnum):
-    """Which member of `ColumnStatisticsData` is set; the number is its field id."""
+    """The member of `ColumnStatisticsData` that is set; the number is its field id."""
 
     BOOLEAN = 1
     LONG = 2
@@ -79,7 +79,7 @@ class ColumnValues:
 
 
 def kind_of_type(column_type: str) -> StatisticsKind | None:
-    """What statistics Hive reads for a column of this type; None for types it knows none of."""
+    """The kind of statistics that Hive reads for a column of this type; None if it has none."""
     name = column_type.lower()
     if name.startswith(("varchar", "char")) or name == "string":
         return StatisticsKind.STRING
@@ -105,8 +105,8 @@ _KINDS = {
 def values_of(statistics: ttypes.ColumnStatisticsObj) -> ColumnValues:
     """The values in a struct.
 
-    Raises InvalidObjectException when none or several members of the union are set, as clients of a newer or an older
-    protocol may send.
+    Raises InvalidObjectException if none or several members of the union are set, as clients of other protocol versions
+    may do.
     """
     data = statistics.statsData
     found = [kind for kind, member in _MEMBERS.items() if data is not None and getattr(data, member) is not None]
@@ -135,8 +135,8 @@ def values_of(statistics: ttypes.ColumnStatisticsObj) -> ColumnValues:
 def statistics_of(column: str, column_type: str, values: ColumnValues) -> ttypes.ColumnStatisticsObj:
     """The struct of a column's values.
 
-    Sums and extrapolations go beyond what a struct can hold, and one writer of extreme numbers must not make readers
-    fail: whole numbers are cut to 64 bits, and what is no decimal is no bound.
+    Sums and extrapolations may exceed the range of a struct's field, and extreme values of one writer must not make
+    readers fail: integers are limited to 64 bits, and a bound that is not a valid decimal is omitted.
     """
     kind = values.kind
     nulls, distinct = cut_to_long(values.nulls), cut_to_long(values.distinct)
@@ -171,7 +171,7 @@ _CLASSES: dict[StatisticsKind, Any] = {
 
 
 def _bytes_of(value: bytes | str | None) -> bytes | None:
-    """Bit vectors are text in the protocol before Hive 3, bytes since."""
+    """Bit vectors are text in the protocol before Hive 3, and bytes since."""
     if not value:
         return None
     return value.encode("latin-1", "replace") if isinstance(value, str) else value
@@ -197,7 +197,8 @@ def is_bounded(statistics: ttypes.ColumnStatisticsObj) -> bool:
 
 
 def with_finite_values(statistics: ttypes.ColumnStatisticsObj) -> ttypes.ColumnStatisticsObj:
-    """The statistics without bounds and average lengths that are NaN or infinite, which not every database has."""
+    """The statistics without bounds and average lengths that are NaN or infinite, which not every database can
+    store."""
     data = statistics.statsData
     lengths = None if data is None else data.stringStats or data.binaryStats
     if is_bounded(statistics) and (lengths is None or _finite(lengths.avgColLen)):
@@ -228,12 +229,12 @@ def _struct_of(kind: StatisticsKind, value: Bound | None) -> Any:
 
 
 def cut_to_long(value: int) -> int:
-    """The nearest number of 64 bits."""
+    """The nearest 64-bit integer."""
     return max(min(value, _MAX_LONG), -_MAX_LONG - 1)
 
 
 _MAX_DECIMAL_BYTES: Final = 64
-"""38 digits need 16; sums of them a few more."""
+"""38 digits need 16 bytes; sums of them a few more."""
 
 _MAX_DECIMAL_SCALE: Final = 1_000
 
@@ -241,7 +242,7 @@ _MAX_DECIMAL_SCALE: Final = 1_000
 def decimal_of(value: ttypes.Decimal) -> Decimal:
     """The number in a Thrift decimal: big-endian two's complement, and a scale.
 
-    Raises MetaException for one that no column has: its text would take the square of its length to make.
+    Raises MetaException for a number that is too large for any column: converting it to text takes quadratic time.
     """
     if len(value.unscaled) > _MAX_DECIMAL_BYTES or abs(value.scale) > _MAX_DECIMAL_SCALE:
         raise ttypes.MetaException(
@@ -254,7 +255,7 @@ def decimal_of(value: ttypes.Decimal) -> Decimal:
 
 
 def decimal_struct(value: Decimal) -> ttypes.Decimal:
-    """The inverse of `decimal_of`, in as few bytes as Java's `BigInteger.toByteArray` takes."""
+    """The inverse of `decimal_of`, in as few bytes as Java's `BigInteger.toByteArray` uses."""
     sign, digits, exponent = value.as_tuple()
     unscaled = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
     bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length()

@@ -1,4 +1,4 @@
-"""Copies of structs, for writes that change what they were given and may be run again."""
+"""Copies of structs, for writes that modify their input and may run again."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _UNCHANGEABLE: Final = frozenset((str, int, bool, float, bytes, type(None)))
 
 
 def copied(value: T) -> T:
-    """As `copy.deepcopy`, for a generated struct and what its fields hold, in a sixth of the time.
+    """As `copy.deepcopy`, for a generated struct and its fields, in a sixth of the time.
 
-    Where a value holds the same list or struct in two places, the copy holds two equal ones.
+    If a value contains the same list or struct twice, the copy contains two equal ones.
     """
     return _copied(value)  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""Thrift structs as Java prints them: error texts and logs of Hive contain them."""
+"""The text of Thrift structs in Java, which occurs in error texts and logs of Hive."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def java_text(value: Any) -> str:
-    """The text of `toString` of Hive's generated Java classes. Fields that are not set are left out."""
+    """The result of `toString` of Hive's generated Java classes. Unset fields are omitted."""
     if value is None:
         return "null"
     if isinstance(value, bool):

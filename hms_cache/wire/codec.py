@@ -1,4 +1,4 @@
-"""One struct to bytes and back, with Thrift's C extension."""
+"""Encodes and decodes single structs with Thrift's C extension."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from hms_cache.wire.errors import (
 
 T = TypeVar("T")
 
-#: `TProtocolException.type` when the C decoder refuses to go deeper.
+#: `TProtocolException.type` if the C decoder refuses to go deeper.
 _DEPTH_LIMIT: Final = 6
-#: What the C extension raises for values that a field cannot carry.
+#: Exceptions of the C extension for values that do not fit their field.
 ENCODING_FAULTS: Final = (TypeError, ValueError, OverflowError, AttributeError, TProtocolException)
 
 
 class RanDry(Exception):
-    """The decoder wants more bytes than its buffer holds. Never leaves this package."""
+    """The decoder needs more bytes than its buffer has. Never raised out of this package."""
 
 
 class FixedBuffer:
-    """The transport that the C decoder reads from, over bytes that are all there.
+    """The transport of the C decoder for bytes that are complete.
 
-    The decoder reads `cstringio_buf` directly (a BytesIO shares the memory of the bytes it was made from) and calls
-    `cstringio_refill` when it needs more. That call fails, and leaves a mark: the decoder replaces the exception in
-    some places, so the exception that comes out does not tell.
+    The decoder reads `cstringio_buf` directly (a BytesIO shares the memory of the bytes from which it was made) and
+    calls `cstringio_refill` for more. That call fails, and is recorded here, because the decoder replaces the exception
+    in some places.
 
-    Bytes that are `set` with a time limit are given to the decoder in windows; it runs dry, too, when the time is up
+    Bytes that are `set` with a time limit are given to the decoder in windows; when the time is up, it also runs dry
     (`timed_out`).
     """
 
@@ -63,7 +63,7 @@ class FixedBuffer:
         self._window_bytes = WINDOW_BYTES
 
     def set(self, data: bytes, start: int, end: int, limit_s: float | None) -> None:
-        """Decode from `start` on, up to `end` at most, and with a limit for no longer than about that."""
+        """Decodes from `start`, at most up to `end`, and with `limit_s` for about that time at most."""
         if limit_s is None:
             self._data, self._next, self._end = b"", end, end
             self.cstringio_buf = BytesIO(data[start:end])
@@ -76,7 +76,7 @@ class FixedBuffer:
             self.cstringio_buf = BytesIO(data[start : self._next])
 
     def stop(self) -> int:
-        """Where in what was `set` the decoder stopped; lets go of it."""
+        """The position at which the decoder stopped in the bytes from `set`. Releases them."""
         buffer = self.cstringio_buf
         self._data = b""
         return self._next - (len(buffer.getbuffer()) - buffer.tell())
@@ -99,17 +99,17 @@ class FixedBuffer:
 
 
 WINDOW_BYTES = 128
-"""A struct of one byte takes up to a microsecond or two: the time is looked at after as many."""
+"""A struct of one byte takes up to a microsecond or two: the time is checked after this many bytes."""
 
 SHORT_WINDOW_S = 0.00003
-"""After a window that took less comes one of twice its size: what ordinary messages hold is decoded a hundred times
-faster than structs of one byte."""
+"""After a window that took less than this, the size of the next one is doubled: ordinary messages are decoded a hundred
+times faster than structs of one byte."""
 
 
 class DecoderState:
-    """What the C decoder asks a protocol object for: the transport, and limits in bytes and in elements.
+    """The attributes of a protocol object that the C decoder reads: the transport, and limits in bytes and elements.
 
-    Each element of a container has at least one byte, so a number of bytes limits the elements too.
+    Each element of a container has at least one byte, so a limit in bytes also limits elements.
     """
 
     __slots__ = ("container_length_limit", "string_length_limit", "trans")
@@ -121,12 +121,12 @@ class DecoderState:
 
 
 def is_too_deep(error: BaseException) -> bool:
-    """Whether the C decoder gave up because of nesting."""
+    """Whether the C decoder failed because of the nesting."""
     return getattr(error, "type", None) == _DEPTH_LIMIT
 
 
 def undecodable(error: Exception) -> WireError:
-    """What the C decoder's error means for the arguments of a call."""
+    """The exception for an error of the C decoder in the arguments of a call."""
     if is_too_deep(error):
         return MessageTooDeep("the arguments are nested too deep")
     if "exceeded specified limit" in str(error):
@@ -135,7 +135,7 @@ def undecodable(error: Exception) -> WireError:
             f"a value is said to be longer than the limit of {limit} bytes, which is its frame's or a message's"
             " (setting server.max_message_bytes)"
         )
-    if "negative length" in str(error):  # behind it the decoder names its limit, not the length
+    if "negative length" in str(error):  # the decoder's text continues with its limit, not with the length
         return MalformedMessage("the arguments cannot be decoded: negative length")
     return MalformedMessage(f"the arguments cannot be decoded: {error}")
 
@@ -160,7 +160,7 @@ def decode_struct(struct_class: type[T], data: bytes, *, compact: bool = False, 
 
 
 def decode_with(typeargs: list[Any], instance: T, data: bytes, *, compact: bool, start: int = 0) -> T:
-    """As `decode_struct`, into `instance`, with the field table of `typeargs` instead of the class's own."""
+    """As `decode_struct`, into `instance`, with the field table in `typeargs` instead of the class's own."""
     buffer = FixedBuffer()
     buffer.cstringio_buf = BytesIO(data)
     buffer.cstringio_buf.seek(start)

@@ -1,7 +1,7 @@
-"""Lists that know their encoding: what a read of many partitions or tables answers, from memory or the database.
+"""Lists that are already encoded: answers to reads of many partitions or tables, from memory or the database.
 
-To most callers they are lists; the elements are made when one is looked at. The server asks for the encoding instead
-and never makes them.
+For most callers they are lists, whose elements are created when one is accessed. The server uses the encoding and never
+creates them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 class EncodedList(list[T]):
-    """A list that is filled from an encoding when its elements are first looked at. Belongs to one thread.
+    """A list that is decoded when its elements are first accessed. Belongs to one thread.
 
-    Built-in code that takes a `list` goes through its methods, since this is a subclass of it; code that reads a
-    list's memory directly is served by none of them, and none of it is used on answers.
+    Built-in functions that take a `list` use its methods, since this is a subclass; code that accesses a list's memory
+    directly would not work, and is not used on answers.
     """
 
     def __init__(
@@ -31,17 +31,17 @@ class EncodedList(list[T]):
         encode: Callable[[], list[bytes]],
         element_type: int = TType.STRUCT,
     ) -> None:
-        """`decode` makes the elements; `encode` gives them as Thrift's binary protocol writes them, in pieces."""
+        """`decode` creates the elements; `encode` returns them in Thrift's binary protocol, in pieces."""
         super().__init__()
         self._size = size
         self._decode = decode
         self._encode = encode
         self._element_type = element_type
         self.is_encoded = True
-        """False once the elements have been made: from then on they count, and may be changed."""
+        """False after the elements have been created: from then on they are the contents, and may be changed."""
 
     def binary_pieces(self) -> list[bytes]:
-        """The list as a value of Thrift's binary protocol, in pieces. Only while `is_encoded`."""
+        """The list as a value of Thrift's binary protocol, in pieces. Only if `is_encoded`."""
         return [list_header(self._element_type, self._size, compact=False), *self._encode()]
 
     def _fill(self) -> None:
@@ -65,20 +65,20 @@ class EncodedList(list[T]):
 
 
 def _after_filling(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of `list` as the list has it that must be filled first."""
+    """A method of `list` that first decodes the elements."""
 
     @functools.wraps(method)
     def filled(self: EncodedList[Any], *arguments: Any, **options: Any) -> Any:
         self._fill()
         for one in arguments:
             if isinstance(one, EncodedList):
-                one._fill()  # `list` reads the other's memory
+                one._fill()  # `list` accesses the other's memory
         return method(self, *arguments, **options)
 
     return filled
 
 
-#: All methods of `list` that look at elements or change them, but for those above.
+#: All methods of `list` that access or change elements, except those above.
 _OF_ELEMENTS = (
     *("__iter__", "__reversed__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__repr__"),
     *("__eq__", "__lt__", "__le__", "__gt__", "__ge__"),

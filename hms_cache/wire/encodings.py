@@ -31,7 +31,7 @@ REPLY: Final = 2
 EXCEPTION: Final = 3
 ONEWAY: Final = 4
 
-#: Longest method name that is read. The longest of the metastore has 46 bytes.
+#: Maximum length of a method name. The longest of the metastore has 46 bytes.
 MAX_NAME_BYTES: Final = 1024
 
 _NAME_LENGTH: Final = Struct(">I")
@@ -40,7 +40,7 @@ _SEQUENCE_ID: Final = Struct(">i")
 _STRICT_VERSION: Final = 0x80010000
 _COMPACT_ID: Final = 0x82
 _COMPACT_VERSION: Final = 1
-#: First bytes of protocols that reach a metastore port by mistake, or by a setting that this server does not have.
+#: First bytes of protocols that reach a metastore port by mistake, or that this port does not speak.
 _STRANGERS: Final = (
     (b"GET ", "HTTP"),
     (b"POST", "HTTP"),
@@ -53,7 +53,7 @@ _STRANGERS: Final = (
 
 
 class Encoding:
-    """How one connection is encoded. There are six of these and no more; compare them by identity.
+    """The encoding of a connection. There are only these six objects; compare them by identity.
 
     `decode(instance, protocol, typeargs)` and `encode(struct, typeargs)` are the functions of Thrift's C extension.
     """
@@ -81,13 +81,12 @@ FRAMED_COMPACT: Final = Encoding("framed compact", framed=True, compact=True, st
 
 ENCODINGS: Final = (BINARY, BINARY_OLD, COMPACT, FRAMED_BINARY, FRAMED_BINARY_OLD, FRAMED_COMPACT)
 
-#: The fifth byte of a framed connection, the first of its first message.
+#: By the fifth byte of a framed connection, the first of its first message.
 _FRAMED: Final = {0x80: FRAMED_BINARY, _COMPACT_ID: FRAMED_COMPACT, 0: FRAMED_BINARY_OLD}
 
 
 def detect(opening: bytes, max_message_bytes: int) -> Encoding | None:
-    """The encoding of a connection that starts with `opening`; None while there are too few bytes to tell (at most
-    5).
+    """The encoding of a connection that begins with `opening`; None if more bytes are needed (at most 5).
 
     Raises UnsupportedProtocol.
     """
@@ -113,13 +112,13 @@ def detect(opening: bytes, max_message_bytes: int) -> Encoding | None:
         if length <= MAX_NAME_BYTES and 0x20 < fifth < 0x7F:
             return BINARY_OLD
     elif length > max_message_bytes and first < 0x80 and fifth in _FRAMED:
-        return _FRAMED[fifth]  # the reader says that the frame is too large
+        return _FRAMED[fifth]  # the reader reports that the frame is too large
     raise UnsupportedProtocol(f"the connection starts with no Thrift message: {opening[:8].hex(' ')}")
 
 
 @dataclass(slots=True, eq=False)
 class Header:
-    """A decoded message header. Positions are offsets in the buffer it was read from."""
+    """A decoded message header. Positions are offsets in the buffer from which it was read."""
 
     kind: int
     name: bytes
@@ -130,7 +129,8 @@ class Header:
 
 
 def read_header(encoding: Encoding, data: bytes, start: int) -> Header | int:
-    """Read the message header at `start`, or say how many bytes from `start` on are needed at least for trying again.
+    """Reads the message header at `start`; if it is incomplete, returns the number of bytes needed from `start` to try
+    again.
 
     Raises MalformedMessage.
     """

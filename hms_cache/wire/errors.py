@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 
 class WireError(HmsCacheError):
-    """Base of all errors of this package.
+    """Base of all errors in this package.
 
-    `message` is the offending message, without arguments, if its header could be read: it is what
-    `replies.encode_exception` needs for telling the client. Otherwise it is None.
+    `message` is the message with the error, without arguments, if its header could be read, so that
+    `replies.encode_exception` can answer the client. Otherwise it is None.
     """
 
     message: Message | None = None
 
 
 class MalformedMessage(WireError):
-    """The bytes are no Thrift message, or its parts contradict each other."""
+    """The bytes are not a Thrift message, or its parts contradict each other."""
 
 
 class MessageTooDeep(MalformedMessage):
-    """Structs and containers are nested deeper than the decoder follows (64 levels; a metastore call needs 9)."""
+    """Structs and containers are nested deeper than the decoder's limit (64 levels; a metastore call needs 9)."""
 
 
 class TruncatedMessage(MalformedMessage):
@@ -50,13 +50,13 @@ class UnsupportedProtocol(MalformedMessage):
 
 
 class MessageTooLarge(WireError):
-    """The message has more bytes than allowed, or would make more objects than allowed."""
+    """The message has more bytes, or would create more objects, than allowed."""
 
 
 class ServerFull(WireError):
-    """Nothing is wrong with the bytes; the server has no room for the rest of the message."""
+    """The bytes are valid, but the server has no memory for the rest of the message."""
 
 
 class UnencodableReply(WireError):
-    """A reply holds a value that its field cannot carry: a number out of range, a wrong type, half a surrogate
+    """A reply contains a value that does not fit its field: a number out of range, a wrong type, half a surrogate
     pair."""

@@ -1,11 +1,10 @@
-"""Structs of any length to bytes, with Thrift's C encoder, a part at a time.
+"""Encodes structs of any length with Thrift's C encoder, in parts.
 
-The C encoder takes some ten nanoseconds for each byte, and no other thread runs meanwhile: one table with a parameter
-of 100 MB would hold up all clients for a second, each time that somebody reads it. So what is long is taken apart:
-texts are encoded by Python itself, which copies them, lists and maps some elements at a time, and structs by their
-fields. The bytes are the same.
+The C encoder takes some ten nanoseconds per byte, while no other thread runs: each read of a table with a parameter of
+100 MB would block all clients for a second. So long values are split: Python encodes texts, by copying them; lists and
+maps are encoded some elements at a time, and structs by fields. The bytes are the same.
 
-To see that a struct is long takes longer than to encode it, if it is short: `LongReplies` tells where it is worth it.
+For a short struct, determining its length takes longer than encoding it: `LongReplies` tells when it is worthwhile.
 """
 
 from __future__ import annotations
@@ -23,32 +22,32 @@ from hms_cache.wire.encodings import write_varint
 from hms_cache.wire.splicing import STOP, compact_type, field_header, list_header, text_header
 
 PART_SIZE: Final = 64 * 1024
-"""What the C encoder is given at once, by `_size`: it takes a millisecond for it."""
+"""Maximum size (by `_size`) passed to the C encoder at once, which takes a millisecond for it."""
 
 _VALUE_SIZE: Final = 8
-"""Of a number, and of what a struct, a container or a text has besides its content."""
+"""Size of a number, and of a struct, container or text in addition to its contents."""
 
 
 LONG_REPLY_BYTES: Final = 1024 * 1024
-"""What takes the C encoder some ten milliseconds."""
+"""The C encoder takes some ten milliseconds for this size."""
 
 _WATCHED_REPLIES: Final = 1000
-"""After a long reply of a method: so many of its next ones are looked at before they are encoded."""
+"""After a long reply of a method, the lengths of this many next replies are determined before encoding."""
 
 
 class LongReplies:
-    """Methods that have answered much lately. Used by many threads, each of which writes one number at a time; that one
-    of two is lost changes nothing."""
+    """Methods with long replies recently. Used by many threads, each of which writes one number at a time; a lost
+    update does no harm."""
 
     def __init__(self) -> None:
         self._left: dict[str, int] = {}
 
     def expects(self, method: str) -> bool:
-        """Whether the next reply may be long."""
+        """Whether the method's next reply may be long."""
         return method in self._left
 
     def note(self, method: str, size_bytes: int) -> None:
-        """A reply was encoded."""
+        """Records the size of a reply."""
         if size_bytes > LONG_REPLY_BYTES:
             self._left[method] = _WATCHED_REPLIES
         elif (left := self._left.get(method)) is not None:
@@ -65,11 +64,11 @@ def encode(value: Any, table: list[Any], *, compact: bool) -> bytes:
 
 
 def encode_parts(value: Any, table: list[Any], *, compact: bool) -> list[bytes]:
-    """The same in pieces, one if it is short: to put long ones together takes as long as to copy them."""
+    """As `encode`, in pieces (one if it is short), since joining long pieces means copying them."""
     try:
         size = _size_of_struct(value, table[1])
     except (TypeError, AttributeError):
-        size = 0  # a field has what it cannot carry: the encoder says so
+        size = 0  # a value does not fit its field: the encoder raises the error
     if size <= PART_SIZE:
         return [_encode_in_c(value, table, compact)]
     pieces: list[bytes] = []
@@ -82,8 +81,8 @@ def _encode_in_c(value: Any, table: list[Any], compact: bool) -> bytes:
     return encoded
 
 
-# How long values are, all of one type at a time: by functions of C, since a column takes the encoder a fraction of a
-# microsecond.
+# The sizes of values are computed for all values of one type at a time, by functions in C, since the encoder takes a
+# fraction of a microsecond per column.
 
 _TEXT, _STRUCT, _LIST, _MAP, _OTHER = range(5)
 _KINDS: Final = {TType.STRING: _TEXT, TType.STRUCT: _STRUCT, TType.LIST: _LIST, TType.SET: _LIST, TType.MAP: _MAP}
@@ -92,7 +91,7 @@ _GETTERS: dict[str, attrgetter[Any]] = {}
 
 
 def _size_of_struct(struct: Any, fields: Iterable[Any]) -> int:
-    """About how many bytes it has."""
+    """Approximate size in bytes."""
     size = _VALUE_SIZE
     for field in fields:
         if field is None or not (value := getattr(struct, field[2])):
@@ -109,7 +108,7 @@ def _size_of_struct(struct: Any, fields: Iterable[Any]) -> int:
 
 
 def _size_of_structs(structs: Sequence[Any], fields: Iterable[Any]) -> int:
-    """The same of several."""
+    """As `_size_of_struct`, for several structs."""
     if len(structs) == 1:
         return _size_of_struct(structs[0], fields)
     size = _VALUE_SIZE * len(structs)
@@ -150,13 +149,13 @@ def _size_of(type_: int, of: Any, containers: Sequence[Any], elements: Iterable[
 
 
 def _size(type_: int, of: Any, values: Sequence[Any]) -> int:
-    """About how many bytes values of one type have."""
+    """Approximate size in bytes of values of one type."""
     kind = _KINDS.get(type_, _OTHER)
     return _VALUE_SIZE * len(values) if kind == _OTHER else _size_of_values(kind, of, values)
 
 
 class _Holder:
-    """A struct of one field."""
+    """A struct with one field."""
 
     __slots__ = ("value",)
 
@@ -172,7 +171,7 @@ class _Writer:
         self._pieces = pieces
 
     def struct(self, struct: Any, fields: Iterable[Any], size: int) -> None:
-        """Its fields and its end. `size`: its own."""
+        """Writes the fields and the end of a struct. `size`: its own size."""
         pieces, compact = self._pieces, self._compact
         given = [field for field in fields if field is not None and getattr(struct, field[2]) is not None]
         previous_id = 0
@@ -205,7 +204,7 @@ class _Writer:
         self._pieces += parts
 
     def _elements(self, of: Any, elements: list[Any], size: int) -> None:
-        """Of a list or set, without its header."""
+        """Writes the elements of a list or set, without its header."""
         if size <= PART_SIZE:
             header = list_header(of[0], len(elements), compact=self._compact)
             self._pieces.append(self._short(TType.LIST, of, elements, len(header)))
@@ -216,7 +215,7 @@ class _Writer:
                 self._elements(of, some, _size(of[0], of[1], some))
 
     def _entries(self, of: Any, entries: list[tuple[Any, Any]], size: int) -> None:
-        """Of a map, without its header."""
+        """Writes the entries of a map, without its header."""
         if size <= PART_SIZE:
             header = _map_header(of, len(entries), self._compact)
             self._pieces.append(self._short(TType.MAP, of, dict(entries), len(header)))
@@ -228,7 +227,8 @@ class _Writer:
                 self._entries(of, some, _size(TType.MAP, of, (dict(some),)))
 
     def _short(self, type_: int, of: Any, value: Any, without: int = 0) -> bytes:
-        """The value, by the C encoder: without the header of the field in which it is given one, and so many bytes."""
+        """Encodes the value with the C encoder, as a field of a struct, and removes the field's header and `without`
+        further bytes."""
         encoded = _encode_in_c(_Holder(value), [_Holder, (None, (1, type_, "value", of, None))], self._compact)
         return encoded[(1 if self._compact else 3) + without : -1]
 

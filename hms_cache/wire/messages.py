@@ -30,27 +30,28 @@ from hms_cache.wire.streaming import MessageStream
 
 #: Hive's own limit (hive.metastore.server.max.message.size).
 DEFAULT_MAX_MESSAGE_BYTES: Final = 100 * 1024 * 1024
-#: 100 MiB of ordinary partitions make 5.5 million objects; 8 million take at most 1.1 GB.
+#: 100 MiB of ordinary partitions create 5.5 million objects; 8 million take at most 1.1 GB.
 DEFAULT_MAX_MESSAGE_OBJECTS: Final = 8_000_000
-#: Messages up to this size that have come in one piece are decoded where they lie; their bytes can serve as a key.
+#: Messages up to this size that arrive in one piece are decoded in place; their bytes can serve as a key.
 WHOLE_BYTES: Final = 64 * 1024
 
-#: An object that the decoder makes, with its place in a list: one of few fields has 136, a short text 56.
+#: Size of an object created by the decoder, with its slot in a list: one with few fields has 136 bytes, a short text
+#: 56.
 OBJECT_BYTES: Final = 128
-#: Shorter messages are not looked at for what they make: even of empty structs it is half a megabyte.
+#: The objects of shorter messages are not counted: even empty structs take only half a megabyte.
 _SMALL_BYTES: Final = 1024
-#: A text of one letter takes 5 bytes of a message and 50 of memory.
+#: A text of one letter takes 5 bytes in a message and 50 in memory.
 _MEMORY_PER_BYTE: Final = 10
 
 NO_LIMITS: Final[Mapping[str, int]] = MappingProxyType({})
 
 _FRAME_LENGTH_BYTES: Final = 4
-#: How a call begins that is unframed, in strict binary: a connection's first request can be one that was seen before.
+#: First bytes of an unframed call in strict binary: a connection's first request may be a known one.
 _STRICT_CALL: Final = b"\x80\x01\x00\x01"
 
 
 class _Skipped:
-    """Stands in for the arguments of an unknown method: knows no field, so the decoder skips them all."""
+    """Replaces the arguments of an unknown method: it has no fields, so the decoder skips all of them."""
 
     thrift_spec = ()
 
@@ -101,14 +102,14 @@ class Message:
 
     @property
     def expects_reply(self) -> bool:
-        """Whether something is to be written back: neither the method nor the message is one-way."""
+        """Whether a reply has to be sent: neither the method nor the message is one-way."""
         return self.kind != ONEWAY and (self.method is None or not self.method.oneway)
 
     @property
     def key_bytes(self) -> bytes | None:
-        """The message without its sequence id: equal for equal requests of equally encoded connections.
+        """The message without its sequence id: equal for equal requests on connections with the same encoding.
 
-        None for a message of more than 64 KiB, whose bytes were let go. See `MessageReader.peek`.
+        None for a message of more than 64 KiB, whose bytes are not kept. See `MessageReader.peek`.
         """
         raw = self._raw
         if raw is None:
@@ -120,25 +121,25 @@ class Message:
 
 
 class MessageReader:
-    """Takes the bytes of one connection in any portions and gives its messages, in order.
+    """Takes the bytes of one connection in any portions and returns its messages, in order.
 
-        reader.feed(data)
-        while (message := reader.next_message()) is not None:
-            …
+      reader.feed(data)
+      while (message := reader.next_message()) is not None:
+          …
 
-    What the connection speaks is found out from its first bytes. Arguments are decoded by Thrift's C decoder straight
-    from the bytes that were fed. Limits: `max_message_bytes` for a message with its header, `max_message_objects` for
-    what it may make of them (see `streaming`), 64 levels of nesting (the decoder's own). The reader itself holds no
-    more than one message and what was fed with it.
+    The encoding is detected from the first bytes. Thrift's C decoder decodes arguments directly from the fed bytes.
+    Limits: `max_message_bytes` for a message with its header, `max_message_objects` for the objects that it creates
+    (see `streaming`), 64 levels of nesting (the decoder's own). The reader holds at most one message and the bytes fed
+    with it.
 
-    `limits`: bytes of messages of some methods, by their names, when less than `max_message_bytes`. What is longer than
-    `WHOLE_BYTES` is judged by them, before it has come.
+    `limits`: maximum number of bytes for messages of some methods, by name, if less than `max_message_bytes`. They
+    apply to messages longer than `WHOLE_BYTES`, before these have arrived completely.
 
-    With `slice_s` a call of `next_message` decodes no longer than about that (seconds) and may return None although
-    there is more to do (`is_ready`): call it again when others have had their turn.
+    With `slice_s`, a call of `next_message` decodes for about that many seconds at most, and may return None although
+    more can be decoded (`is_ready`): call it again after others have had their turn.
 
     Not thread-safe; the calls for one message must come from one thread. After a WireError every further call raises
-    the same.
+    the same error.
     """
 
     __slots__ = (
@@ -175,15 +176,13 @@ class MessageReader:
         self._encoding: Encoding | None = None
         self._data = b""
         self._position = 0
-        self._more = (
-            bytearray()
-        )  # one buffer: a list of pieces would cost a hundred bytes for each byte of some clients
-        self._needed = 0  # bytes of the message without which nothing more can be told
+        self._more = bytearray()  # one buffer: a list of pieces would need a hundred bytes per byte of some clients
+        self._needed = 0  # bytes of the message needed to continue
         self._buffer = FixedBuffer()
         self._state = DecoderState(self._buffer, max_message_bytes)
         self._stream: MessageStream | None = None
         self._rereads = False
-        """Whether the stream reads arguments, all of which have come, for a second time."""
+        """Whether the stream decodes complete arguments for a second time."""
 
         self._message: Message | None = None
         self._header: Header | None = None
@@ -192,23 +191,23 @@ class MessageReader:
 
     @property
     def encoding(self) -> Encoding | None:
-        """How the connection is encoded; None until that shows."""
+        """The encoding of the connection; None until it is detected."""
         return self._encoding
 
     @property
     def is_ready(self) -> bool:
-        """Whether `next_message` returned None for its time only: more can be decoded of what has come."""
+        """Whether `next_message` returned None only because of its time limit: more can be decoded."""
         return self._stream is not None and self._stream.is_ready
 
     def limit_slice(self, slice_s: float) -> None:
-        """Changes how long a call of `next_message` decodes; for a reader that was made with `slice_s`."""
+        """Changes how long a call of `next_message` decodes, for a reader created with `slice_s`."""
         self._slice_s = slice_s
         if self._stream is not None:
             self._stream.slice_s = slice_s
 
     @property
     def buffered_bytes(self) -> int:
-        """How many bytes have been fed and belong to no message that was given out yet."""
+        """Number of fed bytes that belong to no returned message."""
         if self._stream is not None and self._header is not None:
             return self._header.arguments_start + self._stream.received_bytes
         reread_bytes = self._stream.received_bytes if self._stream is not None else 0
@@ -216,14 +215,14 @@ class MessageReader:
 
     @property
     def held_bytes(self) -> int:
-        """How much memory that takes, with what was decoded of a long message so far."""
+        """Memory used by these bytes and by the decoded part of a long message."""
         if self._stream is not None:
             read_first_bytes = self._message.memory_bytes if self._rereads and self._message is not None else 0
             return read_first_bytes + self.buffered_bytes + self._stream.decoded_objects * OBJECT_BYTES
         return len(self._data) + len(self._more)
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
-        """Append bytes that have come. `bytes` are kept, everything else is copied."""
+        """Appends received bytes. `bytes` are kept, other types are copied."""
         if data.__class__ is not bytes:
             data = bytes(data)
         if self._stream is not None and not self._rereads:
@@ -234,21 +233,22 @@ class MessageReader:
             self._more += data
 
     def peek(self, data: bytes) -> tuple[bytes, bytes] | None:
-        """The key and the sequence id of what might be one whole request: (`Message.key_bytes`, 4 bytes).
+        """The key and the sequence id of a possible whole request: (`Message.key_bytes`, 4 bytes).
 
-        For answering a request that was seen before without decoding it, and before its bytes are fed. The key of a
-        whole request is never the beginning of another, so a key that is known from `Message.key_bytes` proves that
-        the request is whole: answer it (`ReplyTemplate.render`) and do not feed it, or do so later (`put_back`).
-        Otherwise `feed` it and go on with `next_message`.
+        Used to answer a known request without decoding it, before its bytes are fed. The key of a whole request is
+        never a prefix of another one, so a key known from `Message.key_bytes` proves that the request is complete:
+        answer it (`ReplyTemplate.render`) and do not feed it, or feed it later (`put_back`). Otherwise `feed` it and
+        continue with `next_message`.
 
-        None if it cannot be: the connection is not in (framed or unframed) binary, bytes that came before are not used
-        up, or this is the first message of a framed connection.
+        None if not possible: the connection is not in (framed or unframed) binary, earlier bytes have not been
+        consumed, or this is the first message of a framed connection.
         """
         size = len(data)
         if self._data or self._stream is not None or not 16 <= size <= WHOLE_BYTES:
             return None
         encoding = self._encoding
-        # One byte of the name's length will do: no method has a name of 256 bytes, so such a key is none that is known.
+        # One byte of the name's length is sufficient: no method has a name of 256 bytes, so such a key is never a known
+        # one.
         if encoding is BINARY or (encoding is None and data[:4] == _STRICT_CALL):
             sequence_start = 8 + data[7]
         elif encoding is FRAMED_BINARY:
@@ -261,13 +261,13 @@ class MessageReader:
         return data[:sequence_start] + data[sequence_end:], data[sequence_start:sequence_end]
 
     def put_back(self, data: bytes) -> None:
-        """Feed a request that `peek` showed, before everything that was fed since."""
+        """Feeds a request from `peek`, before everything that was fed since."""
         if self._data:
             self._more[:0] = self._data
         self._data = data
 
     def next_message(self) -> Message | None:
-        """The next whole message, or None if more bytes are needed. Raises WireError."""
+        """The next whole message; None if more bytes are needed. Raises WireError."""
         if self._error is not None:
             raise self._error
         try:
@@ -282,14 +282,14 @@ class MessageReader:
             raise
 
     def fail(self, error: WireError) -> None:
-        """End the conversation for a reason of the caller's, which `next_message` raises from now on."""
+        """Ends the connection's messages with an error of the caller, which `next_message` raises from now on."""
         if self._error is None:
             error.message = self._message
             self._error = error
         self.close()
 
     def end(self) -> None:
-        """Say that no more bytes will come. Raises TruncatedMessage if they ended in the middle of a message."""
+        """No more bytes will come. Raises TruncatedMessage if they ended inside a message."""
         waiting = self.buffered_bytes
         self.close()
         if waiting and self._error is None:
@@ -297,7 +297,7 @@ class MessageReader:
             raise self._error
 
     def close(self) -> None:
-        """Let go of everything that is buffered."""
+        """Releases everything that is buffered."""
         stream, self._stream = self._stream, None
         self._rereads = False
         if stream is not None:
@@ -368,7 +368,7 @@ class MessageReader:
             source = BytesIO(data)
             source.seek(arguments_start)
             buffer.cstringio_buf = source
-        elif self._slice_s is None:  # probably many messages: a long one will run dry
+        elif self._slice_s is None:  # there are probably many messages: a long one will run dry
             window_start = arguments_start
             source = BytesIO(data[arguments_start : start + WHOLE_BYTES])
             buffer.cstringio_buf = source
@@ -389,7 +389,7 @@ class MessageReader:
         stop = buffer.stop() if in_windows else window_start + source.tell()
         if end - start > _SMALL_BYTES:
             made = gc.get_count()[0]
-            made -= containers if made >= containers else 0  # counted anew: the collector came in between
+            made -= containers if made >= containers else 0  # counted again: a garbage collection came in between
             message.memory_bytes = (stop - start) * _MEMORY_PER_BYTE + made * OBJECT_BYTES
         else:
             message.memory_bytes = (stop - start) * _MEMORY_PER_BYTE
@@ -409,7 +409,7 @@ class MessageReader:
         return self._finish(message, arguments, header, start, raw)
 
     def _finish(self, message: Message, arguments: Any, header: Header, start: int, raw: bytes) -> Message:
-        """Complete the message with its arguments and its bytes."""
+        """Completes the message with its arguments and its bytes."""
         message._raw = raw
         message._sequence_start = header.sequence_start - start
         message._sequence_end = header.sequence_end - start
@@ -426,7 +426,7 @@ class MessageReader:
         return message
 
     def _start_stream(self, header: Header, start: int, frame_end: int | None, later: bool = False) -> Message | None:
-        """Go on with a decoder that waits for what has not come; `later`: the time for now is used up."""
+        """Continues with a decoder that waits for further bytes. `later`: the time limit of this call is reached."""
         message = self._message
         assert message is not None
         method = message.method
@@ -461,7 +461,7 @@ class MessageReader:
         return self._resume()
 
     def _push(self, data: bytes) -> None:
-        """Give the stream more, and keep the bytes as long as somebody may want them."""
+        """Feeds the stream, and keeps the bytes as long as they may be needed."""
         stream = self._stream
         assert stream is not None and self._message is not None
         stream.push(data)
@@ -498,7 +498,7 @@ class MessageReader:
         return message
 
     def _begin_again(self, message: Message, table: list[Any], data: memoryview) -> Message | None:
-        """Reads the arguments for a second time, in slices as the first time."""
+        """Decodes the arguments for a second time, in slices as the first time."""
         stream = MessageStream(message.encoding, table, len(data), self._max_objects, self._slice_s)
         stream.push(data)
         self._stream = stream

@@ -1,4 +1,4 @@
-"""What can be called: one MethodSpec for each method of the metastore service and of fb303, its base."""
+"""The methods that can be called: one MethodSpec for each method of the metastore service and of fb303, its base."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class MethodSpec:
 
     @property
     def oneway(self) -> bool:
-        """Whether nothing is ever written back."""
+        """Whether no reply is ever sent."""
         return self.result_class is None
 
     def result(self, value: Any = None) -> Any:
@@ -85,5 +85,5 @@ def _all_specs() -> dict[str, MethodSpec]:
 #: All methods by name: 298 of the metastore and 13 of fb303.
 METHODS: Final[Mapping[str, MethodSpec]] = MappingProxyType(_all_specs())
 
-#: The same by the name's bytes, as they stand in a message.
+#: The methods by the bytes of their names.
 METHODS_BY_WIRE_NAME: Final[dict[bytes, MethodSpec]] = {spec.wire_name: spec for spec in METHODS.values()}

@@ -43,7 +43,7 @@ VALUES_HEADER_BYTES: Final = 8
 
 
 def values_header(count: int) -> bytes:
-    """What every partition with `count` values begins with."""
+    """The first bytes of every partition with `count` values."""
     return b"\x0f\x00\x01\x0b" + count.to_bytes(4, "big")
 
 
@@ -57,12 +57,12 @@ def _encode(
 
 
 def encode_partition(partition: Partition) -> bytes:
-    """The whole struct. Raises UnencodableReply."""
+    """The encoded struct. Raises UnencodableReply."""
     return _encode(partition, _PARTITION)
 
 
 def decode_partition(data: bytes) -> Partition:
-    """A struct whose encoding is `data` again: fields that are not there are None, defaults or not."""
+    """A struct whose encoding is `data` again: fields that are not in it are None, regardless of defaults."""
     return decode_with(_PARTITION, Partition(writeId=None), data, compact=False)
 
 
@@ -77,7 +77,7 @@ def encode_owner(partition: Partition) -> bytes:
 
 
 def encode_beginning(partition: Partition) -> bytes:
-    """All that comes before the descriptor."""
+    """Everything before the descriptor."""
     return _encode(partition, _BEGINNING)[:-1]
 
 
@@ -87,7 +87,8 @@ def encode_parameters(partition: Partition) -> bytes:
 
 
 def _encode_parameters(partition: Partition, fields: list[Any]) -> bytes:
-    """Of most partitions they are some hundred bytes, which is not worth a look at all of it."""
+    """The parameters of most partitions have some hundred bytes, so that determining the exact size is not
+    worthwhile."""
     parameters = partition.parameters
     if parameters and sum(map(len, parameters.values())) > PART_SIZE:
         return long_structs.encode(partition, fields, compact=False)
@@ -96,19 +97,19 @@ def _encode_parameters(partition: Partition, fields: list[Any]) -> bytes:
 
 
 def bytes_after_parameters(partition: Partition) -> int:
-    """How many bytes of `encode_parameters` are catalog, write id and end."""
+    """Number of bytes after the parameters in the result of `encode_parameters`: catalog, write id and end."""
     catalog = 0 if partition.catName is None else 3 + 4 + len(partition.catName.encode())
     return catalog + (0 if partition.writeId is None else 3 + 8) + 1
 
 
 def encode_descriptor(descriptor: StorageDescriptor) -> tuple[bytes, bytes]:
-    """The descriptor's header and what stands before the location's text, and what stands after it."""
+    """The bytes from the descriptor's header to the location's text, and the bytes after the location."""
     before = DESCRIPTOR_HEADER + _encode(descriptor, _COLUMNS)[:-1] + LOCATION_HEADER
     return before, _encode(descriptor, _REST)
 
 
 def is_regular(partition: Partition, key_count: int) -> bool:
-    """Whether the encoding has exactly the parts of the module's text."""
+    """Whether the encoding has exactly the parts in the module's docstring."""
     return (
         partition.values is not None
         and len(partition.values) == key_count

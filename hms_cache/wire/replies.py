@@ -1,8 +1,8 @@
-"""Results and faults to bytes, as the connection of the request speaks.
+"""Encodes results and faults in the encoding of the request's connection.
 
-A reply is [frame length,] header, payload. The payload, a result struct, depends on nothing but the protocol (binary
-or compact), so it can be kept and sent again: `encode_payload` once, then `encode_reply_from_payload`, or, for a
-request that is answered from its own bytes, a `ReplyTemplate`.
+A reply is [frame length,] header, payload. The payload, a result struct, depends only on the protocol (binary or
+compact), so it can be kept and sent again: `encode_payload` once, then `encode_reply_from_payload`, or, for a request
+that is answered without decoding, a `ReplyTemplate`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _SEQUENCE_BYTES: Final = 4
 def encode_payload(encoding: Encoding, method: MethodSpec, result: Any) -> bytes:
     """The encoded result struct. Raises UnencodableReply.
 
-    Characters that have no UTF-8 form (half a surrogate pair, which JSON in a request may spell out) are sent as
-    question marks, as Java sends them.
+    Characters without a UTF-8 form (half a surrogate pair, which JSON in a request may contain) are replaced by
+    question marks, as in Java.
     """
     return _encoded(lambda value: encoding.encode(value, method.result_table), method, result)
 
 
 def encode_payload_parts(encoding: Encoding, method: MethodSpec, result: Any) -> list[bytes]:
-    """The same in pieces, during which other threads run; it takes two to three times as long. Raises
+    """As `encode_payload`, in pieces, so that other threads can run meanwhile; takes two to three times as long. Raises
     UnencodableReply."""
     return _encoded(lambda value: encode_parts(value, method.result_table, compact=encoding.compact), method, result)
 
@@ -56,22 +56,22 @@ def _encoded(encode: Callable[[Any], _T], method: MethodSpec, result: Any) -> _T
 
 
 def encode_reply_from_payload(message: Message, payload: bytes) -> bytes:
-    """The whole reply for a result that is encoded already, by the protocol of this connection."""
+    """The whole reply for an encoded result, for this connection."""
     return reply_header(message, len(payload)) + payload
 
 
 def reply_header(message: Message, payload_bytes: int) -> bytes:
-    """What goes before a payload of this length; for payloads that are written in pieces.
+    """The bytes before a payload of this length, for payloads that are written in pieces.
 
-    Raises UnencodableReply if the connection is framed and no frame can be that long (2 GiB).
+    Raises UnencodableReply if the connection is framed and the frame would be too long (2 GiB).
     """
     return _with_frame_length(message, REPLY, payload_bytes)
 
 
 def encode_exception(message: Message, fault: TApplicationException) -> bytes:
-    """The whole reply for a fault that no method declares: unknown method, internal error, …
+    """The whole reply for a fault that is not declared by the method: unknown method, internal error, …
 
-    Characters that have no UTF-8 form (half a surrogate pair) are replaced in its text.
+    Characters in its text without a UTF-8 form (half a surrogate pair) are replaced.
     """
     safe = TApplicationException(fault.type, _encodable(fault.message))
     payload = message.encoding.encode(safe, _FAULT_TABLE)
@@ -79,7 +79,7 @@ def encode_exception(message: Message, fault: TApplicationException) -> bytes:
 
 
 def _encodable(value: Any) -> Any:
-    """A copy, as deep as it is, whose texts have a UTF-8 form."""
+    """A deep copy whose texts have a UTF-8 form."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, list | set):
@@ -118,18 +118,19 @@ class ReplyTemplate:
         self.size_bytes = len(before) + _SEQUENCE_BYTES + len(after)
 
     def render(self, sequence: bytes) -> bytes:
-        """The reply to the request with this sequence id, as the 4 bytes that `MessageReader.peek` gives."""
+        """The reply to the request with this sequence id, 4 bytes from `MessageReader.peek`."""
         return self._before + sequence + self._after
 
     def render_pieces(self, sequence: bytes) -> tuple[bytes, bytes]:
-        """The same in two pieces, the second the payload itself: for payloads that are too large to be copied."""
+        """The reply in two pieces, the second of which is the payload itself, for payloads that are too large to
+        copy."""
         return self._before + sequence, self._after
 
 
 def reply_template(message: Message, payload: bytes) -> ReplyTemplate | None:
     """A template of the reply to this request, for all requests with its `key_bytes`.
 
-    None where the sequence id has no fixed place or length, that is, where `MessageReader.peek` gives nothing either.
+    None if the sequence id has no fixed place or length, for which `MessageReader.peek` returns None as well.
     """
     encoding = message.encoding
     if encoding.compact or not encoding.strict:

@@ -1,11 +1,10 @@
-"""Answers put together from pieces that are encoded already.
+"""Assembles answers from encoded pieces.
 
-A struct's encoding does not depend on where it stands, so tables and partitions that are kept encoded become an
-answer by
-concatenation: field header, list header, elements, closing zero bytes. Each function gives only the bytes around the
-pieces; write them with the pieces as one sequence of buffers.
+A struct's encoding does not depend on its place, so encoded tables and partitions become an answer by concatenation:
+field header, list header, elements, closing zero bytes. Each function returns only the bytes around the pieces; write
+them together with the pieces as one sequence of buffers.
 
-Field headers in compact depend on the field before: `previous_id` is its id, 0 for the first field.
+Field headers in compact depend on the previous field: `previous_id` is its id, 0 for the first field.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _COMPACT_TYPES: Final = {
     TType.STRUCT: 12,
 }
 _TRUE: Final = 1
-#: Container sizes below this go into the type byte.
+#: Container sizes below this are part of the type byte.
 _LONG_LIST: Final = 15
 
 
@@ -42,14 +41,14 @@ def _zigzag(value: int) -> bytes:
 
 
 def compact_type(field_type: int) -> int:
-    """Compact's number of a type; of elements that are booleans, and of fields with a false one."""
+    """Compact's number of a type; for booleans, of elements and of fields with the value false."""
     return _COMPACT_TYPES[field_type]
 
 
 def field_header(
     field_id: int, field_type: int, *, compact: bool, previous_id: int = 0, is_true: bool = False
 ) -> bytes:
-    """What goes before the value of a field. `is_true`: of a boolean, whose compact header is its value."""
+    """The bytes before a field's value. `is_true`: for a boolean, whose value is part of the header in compact."""
     if not compact:
         return bytes((field_type,)) + field_id.to_bytes(2, "big", signed=True)
     delta = field_id - previous_id
@@ -60,7 +59,7 @@ def field_header(
 
 
 def list_header(element_type: int, count: int, *, compact: bool) -> bytes:
-    """What goes before the elements of a list or set."""
+    """The bytes before the elements of a list or set."""
     if not compact:
         return bytes((element_type,)) + count.to_bytes(4, "big")
     kind = _COMPACT_TYPES[element_type]
@@ -70,5 +69,5 @@ def list_header(element_type: int, count: int, *, compact: bool) -> bytes:
 
 
 def text_header(size_bytes: int, *, compact: bool) -> bytes:
-    """What goes before the bytes of a text. Raises OverflowError for 2 GiB and more."""
+    """The bytes before a text. Raises OverflowError for 2 GiB and more."""
     return write_varint(size_bytes) if compact else size_bytes.to_bytes(4, "big", signed=True)

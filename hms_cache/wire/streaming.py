@@ -1,9 +1,9 @@
-"""Decoding a long message while it arrives.
+"""Decodes a long message while it arrives.
 
-Thrift's C decoder wants its bytes when it wants them, and an unframed message does not say how long it is. Decoding
-from the start whenever more has come would take quadratic time, and waiting until twice as much has come would wait
-forever for a message that is nearly complete. So the decoder runs in a greenlet: when it asks for bytes that have not
-come, the greenlet is left, and entered again when they have. Each byte is decoded once.
+Thrift's C decoder reads its bytes synchronously, and an unframed message does not contain its length. Decoding from the
+start after each arrival would take quadratic time, and waiting until the amount has doubled would wait forever for a
+message that is nearly complete. So the decoder runs in a greenlet: when it needs bytes that have not arrived, the
+greenlet is suspended until they have. Each byte is decoded once.
 """
 
 from __future__ import annotations
@@ -24,47 +24,48 @@ from hms_cache.wire.codec import DecoderState, undecodable
 from hms_cache.wire.encodings import BINARY, Encoding
 from hms_cache.wire.errors import MalformedMessage, MessageTooLarge, WireError
 
-#: How much the decoder gets at a time. What it makes of that, and how long it takes, is looked at in between: after a
-#: piece that takes long (a struct of one byte takes more than a microsecond) comes a smaller one.
+#: Initial size of the pieces for the decoder. Objects and time are checked after each piece; after a slow piece (a
+#: struct of one byte takes more than a microsecond) the next one is smaller.
 _FIRST_PIECE_BYTES: Final = 256
 _LEAST_PIECE_BYTES: Final = 128
 _MAX_PIECE_BYTES: Final = 64 * 1024
 _LONG_PIECE_S: Final = 0.0001
 _SHORT_PIECE_S: Final = 0.00003
-#: Pieces that are shorter are put together.
+#: Shorter pieces are joined.
 _SHORT_BYTES: Final = 2048
-#: Objects that any message may make, before the ratio below counts. Other threads allocate meanwhile, and are counted
-#: too: this is their margin.
+#: Objects that any message may create before the ratio below applies. Objects that other threads allocate meanwhile are
+#: counted as well: this is their margin.
 _FREE_OBJECTS: Final = 1_000_000
-#: Beyond those, one object for this many bytes. Ordinary requests make one of 12 bytes (lists of short names) to one
-#: of 20 (partitions); a message of empty structs makes one of each byte, 136 bytes large.
+#: Beyond those, one object per this many bytes. Ordinary requests create one per 12 bytes (lists of short names) to 20
+#: bytes (partitions); a message of empty structs creates one per byte, with 136 bytes each.
 _BYTES_PER_OBJECT: Final = 2
-#: To count objects, the interpreter goes through all its memory: 70 microseconds beside 200,000 objects of others, 600
-#: beside two million. The first bytes of a message are not worth that: empty structs of 8 KiB take a megabyte, no more
-#: than a row of `_MAX_EMPTY_OBJECTS` may.
+#: To count objects, the interpreter walks through all its memory: 70 microseconds with 200,000 other objects, 600 with
+#: two million. This is not done for the first bytes of a message: empty structs in 8 KiB take a megabyte, no more than
+#: `_MAX_EMPTY_OBJECTS` in a row.
 _UNCOUNTED_BYTES: Final = 8 * 1024
-#: A count takes milliseconds beside gigabytes, and was most of what a request with statistics of many partitions took.
-#: So what cannot have made many objects is not counted: bytes that the processor decodes in less time than if there
-#: were an object for each so many of them (`MessageStream.object_s`).
+#: A count takes milliseconds if there are gigabytes, and was most of the cost of a request with statistics of many
+#: partitions. So bytes that cannot have created many objects are not counted: those that are decoded in less time than
+#: one object per this many bytes would take (`MessageStream.object_s`).
 _ORDINARY_BYTES_PER_OBJECT: Final = 4
-#: Other bytes are counted when decoding them has taken so many times as long as a count.
+#: Other bytes are counted after decoding them has taken this many times as long as a count.
 _TIMES_A_COUNT: Final = 4
-#: Or so long: some 100,000 objects at most, which are let go of in 8 ms.
+#: Or after this time: some 100,000 objects at most, which are freed in 8 ms.
 _MAX_UNCOUNTED_S: Final = 0.01
-#: Beyond the first bytes, objects are counted after this many bytes each, while the decoder runs, or not.
+#: After the first bytes, objects are counted after every this many bytes, whether or not the decoder is running.
 _COUNTED_BYTES: Final = 16 * 1024
-#: A message that comes in small portions stops the decoder after each, and what others allocate meanwhile is not its
-#: own: a count at both ends of each portion would cost a hundred times what decoding it does. So of small portions a
-#: sample is counted: so many bytes in a row, which stand for all since the sample before. It begins at random
-#: within `_SAMPLED_FROM_BYTES`, so that no client can put its objects between samples.
+#: A message that arrives in small portions stops the decoder after each, and objects that others allocate meanwhile are
+#: not its own: counting at both ends of each portion would cost a hundred times as much as decoding it. So small
+#: portions are sampled: this many consecutive bytes represent all bytes since the previous sample. A sample begins at
+#: random within `_SAMPLED_FROM_BYTES`, so that no client can place objects between samples.
 _SAMPLE_BYTES: Final = 128
 _SAMPLED_FROM_BYTES: Final = 8 * 1024
-#: A byte makes one object at most; a list of them grows now and then.
+#: A byte creates at most one object; a list of them grows occasionally.
 _MAX_BLOCKS_PER_BYTE: Final = 2
-#: Of what was not counted: objects are as many as in ordinary requests.
+#: Bytes that were not counted are assumed to create as many objects as ordinary requests.
 _USUAL_BYTES_PER_OBJECT: Final = 12
-#: Objects in a row, of no more than 1.5 bytes each: structs without a field, which no client sends. To let go of half a
-#: million of them would hold the loop for 40 ms. A piece during which other threads made objects breaks no honest row.
+#: Maximum number of consecutive objects with at most 1.5 bytes each: structs without fields, which no real client
+#: sends. Freeing half a million of them would block the loop for 40 ms. A piece during which other threads allocate
+#: does not interrupt such a sequence of a real client.
 _MAX_EMPTY_OBJECTS: Final = 10_000
 
 _RANDOM: Final = random.Random()
@@ -73,16 +74,16 @@ _RANDOM: Final = random.Random()
 class MessageStream:
     """Decodes the arguments of one message from pieces.
 
-    bytes_limit: how many bytes the arguments may have at most; of a framed message, how many they have.
-    framed: whether to run beyond that limit means a malformed message rather than one that is too large.
-    max_objects: how many objects the message may make.
-    slice_s: after so long `resume` returns although there is more to decode (`is_ready`); None: never.
+    bytes_limit: maximum number of bytes of the arguments; for a framed message, their number.
+    framed: whether exceeding that limit means a malformed message rather than one that is too large.
+    max_objects: maximum number of objects that the message may create.
+    slice_s: time after which `resume` returns although more can be decoded (`is_ready`); None: unlimited.
 
-    Use from one thread. Not to be entered from within itself.
+    For one thread; not reentrant.
     """
 
     object_s: ClassVar[float] = 1e-7
-    """How long the decoder takes for an object, at least; measured when this module is loaded."""
+    """Minimum time in which the decoder creates an object; measured when this module is loaded."""
 
     def __init__(
         self,
@@ -107,15 +108,15 @@ class MessageStream:
         self._counted_bytes = 0
         self._needed_bytes = 0
         self._is_counting = False
-        """Whether the portion that is decoded now is counted."""
+        """Whether the current portion is counted."""
 
         self._is_count_due = False
-        """Whether that is still to begin: when the decoder has its bytes."""
+        """Whether counting is to begin when the decoder has its bytes."""
 
         self._released: BytesIO | None = None
 
         self._sample_at = 0
-        """From this byte of the message on the next sample is counted."""
+        """The next sample is counted from this byte of the message on."""
 
         self._sample_bytes = self._sample_blocks = self._sample_began_bytes = 0
         self._sample_s = 0.0
@@ -124,24 +125,24 @@ class MessageStream:
         self._piece_began_s = 0.0
         self._taken_at_once_bytes = 0
         self._is_slow = False
-        """Whether what came since the last count took longer than ordinary requests do: it will be counted."""
+        """Whether the bytes since the last count took longer than ordinary requests: then they will be counted."""
 
         self._uncounted_s = 0.0
         self._counting_s = 0.0
-        """What the last sample took, beside decoding."""
+        """Time of the last sample, without decoding."""
 
         self.slice_s = slice_s
         self._slice_end_s = 0.0
         self.is_ready = False
-        """Whether `resume` returned because its time was up, not for lack of bytes."""
-        self._failure: WireError | None = None  # the C decoder may replace what is raised through it
+        """Whether `resume` returned because of its time limit, and not for lack of bytes."""
+        self._failure: WireError | None = None  # the C decoder may replace an exception that is raised through it
         self._decoder: greenlet | None = greenlet(self._decode)
 
     def push(self, data: bytes | memoryview) -> None:
-        """Append bytes that have come. They are kept; only short pieces are copied together."""
+        """Appends received bytes. They are kept; only short pieces are copied together."""
         if data:
             pieces = self._pieces
-            # A piece costs some 200 bytes beside its own: it shall not be one byte long a million times.
+            # A piece costs some 200 bytes in addition to its own, so there must not be a million pieces of one byte.
             if pieces and len(data) < _SHORT_BYTES and len(pieces[-1]) < _SHORT_BYTES:
                 pieces[-1] = memoryview(b"".join((pieces[-1], data)))
             else:
@@ -150,7 +151,7 @@ class MessageStream:
             self.received_bytes += len(data)
 
     def resume(self) -> Any | None:
-        """Decode as far as the bytes go: the arguments struct, or None if there is more to come. Raises WireError."""
+        """Decodes the available bytes; returns the arguments struct, or None if more are needed. Raises WireError."""
         decoder = self._decoder
         if decoder is None:
             raise RuntimeError("this stream has ended")
@@ -179,28 +180,28 @@ class MessageStream:
         return None
 
     def rest(self) -> bytes:
-        """The bytes after the arguments, once `resume` has returned them."""
+        """The bytes after the arguments, once `resume` has returned these."""
         return self._buffer.read() + b"".join(self._pieces)
 
     @property
     def decoded_bytes(self) -> int:
-        """How long the arguments were, once `resume` has returned them."""
+        """The size of the arguments, once `resume` has returned them."""
         return self._taken_bytes - (len(self._buffer.getvalue()) - self._buffer.tell())
 
     @property
     def decoded_objects(self) -> int:
-        """How many objects have been made of the bytes so far, about."""
+        """Approximate number of objects created so far."""
         first_bytes = min(self._taken_bytes, _UNCOUNTED_BYTES)
-        # Nobody knows yet what came since the last sample.
+        # Bytes since the last sample are not counted yet.
         unknown_bytes = self._taken_bytes - self._counted_bytes if self._counts else 0
-        if self._is_slow:  # more it cannot be
+        if self._is_slow:  # upper bound
             unknown = min(unknown_bytes // _BYTES_PER_OBJECT, int(self._uncounted_s / self.object_s))
         else:
             unknown = unknown_bytes // _USUAL_BYTES_PER_OBJECT
         return self._blocks + first_bytes // _USUAL_BYTES_PER_OBJECT + unknown
 
     def close(self) -> None:
-        """End the decoder and let go of what it has made."""
+        """Ends the decoder and frees what it has created."""
         decoder, self._decoder = self._decoder, None
         if decoder is not None and not decoder.dead:
             decoder.parent = getcurrent()
@@ -215,14 +216,15 @@ class MessageStream:
         return arguments
 
     def refill(self, partial: bytes, needed: int) -> BytesIO:
-        """A buffer that starts with `partial` and holds at least `needed` bytes; waits in the parent for them."""
+        """A buffer that begins with `partial` and has at least `needed` bytes; waits in the parent greenlet for
+        them."""
         took_s = thread_time() - self._piece_began_s
         self._uncounted_s += took_s
         if took_s * _ORDINARY_BYTES_PER_OBJECT > self.object_s * self._taken_at_once_bytes:
             self._is_slow = True
         stops = self._waiting_bytes < needed - len(partial)
         if stops or not self._counts or self._taken_bytes - self._counted_bytes >= _COUNTED_BYTES:
-            # The decoder has made `partial`, too, if it is longer than a byte.
+            # If `partial` is longer than a byte, the decoder has created it.
             self._count_objects(made_besides=len(partial) > 1)
         if took_s > _LONG_PIECE_S:
             self._piece_bytes = max(self._piece_bytes // 2, _LEAST_PIECE_BYTES)
@@ -237,14 +239,14 @@ class MessageStream:
         before = self._buffer
         self._buffer = self._take(partial, needed)
         if self._is_counting and self._is_count_due:
-            # In a portion of a few bytes each block counts: the decoder lets go of its buffer after this.
+            # In a portion of a few bytes each block matters: the decoder frees its buffer after this.
             self._released = before
             self._is_count_due = False
             self._blocks_at_entry = self._allocated()
         return self._buffer
 
     def _allocated(self) -> int:
-        """Blocks of all the process."""
+        """Number of allocated blocks of the process."""
         began_s = thread_time()
         blocks = sys.getallocatedblocks()
         self._sample_s += thread_time() - began_s
@@ -284,7 +286,7 @@ class MessageStream:
         return MessageTooLarge(f"the message is larger than {self.bytes_limit} bytes")
 
     def _begin_count(self) -> None:
-        """What others have made meanwhile is not the message's."""
+        """Objects that others have created meanwhile do not count for the message."""
         self._is_counting = (
             self._counts
             and self._is_slow
@@ -295,7 +297,7 @@ class MessageStream:
         self._sample_began_bytes = self._taken_bytes
 
     def _count_objects(self, made_besides: int = 0) -> None:
-        """Bound what the message makes of its bytes: 100 MiB of empty structs would take 14 GB."""
+        """Limits the objects that the message creates: 100 MiB of empty structs would take 14 GB."""
         if not self._counts:
             if self._taken_bytes > _UNCOUNTED_BYTES:
                 self._counts, self._counted_bytes = True, self._taken_bytes
@@ -321,7 +323,7 @@ class MessageStream:
         self._sample_blocks = self._sample_bytes = 0
         self._counting_s, self._sample_s = self._sample_s, 0.0
         if size_bytes > sample_bytes and sample_blocks > _MAX_BLOCKS_PER_BYTE * sample_bytes:
-            return  # other threads': they shall not be multiplied; the next portion is another sample
+            return  # created by other threads: they must not be extrapolated; the next portion is another sample
         made = sample_blocks * size_bytes // sample_bytes
         self._blocks += made
         self._counted_bytes, self._uncounted_s = self._taken_bytes, 0.0
@@ -341,7 +343,7 @@ class MessageStream:
 
 
 class _Transport:
-    """What the C decoder reads from; see `codec.FixedBuffer`."""
+    """The transport of the C decoder; see `codec.FixedBuffer`."""
 
     __slots__ = ("_stream", "cstringio_buf")
 
@@ -354,7 +356,7 @@ class _Transport:
 
 
 class _Nothing:
-    """A struct without a field, of one block of memory."""
+    """A struct without fields, one block of memory."""
 
     __slots__ = ()
     thrift_spec = ()
@@ -367,7 +369,7 @@ class _Nothings:
 
 
 class _OneAtATime(MessageStream):
-    """Notes how many blocks each portion of one struct without a field takes, as they are counted."""
+    """Records how many blocks each portion with one empty struct takes, as counted."""
 
     def __init__(self, portions: int) -> None:
         super().__init__(BINARY, [_Nothings, _Nothings.thrift_spec], 1 << 20, 1 << 20)
@@ -382,10 +384,11 @@ class _OneAtATime(MessageStream):
 
 
 def _blocks_let_go() -> int:
-    """How many blocks that were there when a portion's count began are gone when the decoder has dealt with it.
+    """Number of blocks that existed when a portion's count began, and are freed when the decoder has handled the
+    portion.
 
-    None in Python 3.11 and two in 3.13, which would hide as many objects of each portion. Interpreters differ in what
-    they still hold while the decoder goes on, so that this one is asked.
+    None in Python 3.11 and two in 3.13, which would hide as many objects of each portion. Interpreters differ in this,
+    so it is measured.
     """
     portions = 32
     stream = _OneAtATime(portions)
@@ -394,17 +397,18 @@ def _blocks_let_go() -> int:
         stream.push(b"\0")
         stream.resume()
     stream.close()
-    return 1 - mode(stream.blocks[1 : stream.counted])  # of most: other threads make and let go of objects, too
+    # the most frequent value, since other threads allocate and free objects as well
+    return 1 - mode(stream.blocks[1 : stream.counted])
 
 
 _BLOCKS_LET_GO: Final = _blocks_let_go()
 
 
 def _object_s() -> float:
-    """How long the decoder takes on this machine for an object, at least: for a struct without a field."""
+    """Minimum time in which the decoder creates an object on this machine: a struct without fields."""
     many = 200
     least_s = _MAX_UNCOUNTED_S
-    for _ in range(5):  # the first one finds nothing in the processor's caches
+    for _ in range(5):  # the first time the processor's caches are empty
         stream = MessageStream(BINARY, [_Nothings, _Nothings.thrift_spec], 1 << 20, 1 << 20)
         stream.push(bytes([TType.LIST, 0, 1, TType.STRUCT]) + many.to_bytes(4, "big"))
         stream.resume()
@@ -418,6 +422,6 @@ def _object_s() -> float:
 
 
 _LEAST_OBJECT_S: Final = 20e-9
-"""Where the clock of a thread goes in steps, nothing may seem to take no time."""
+"""Lower bound, if the resolution of the thread's clock is low."""
 
 MessageStream.object_s = _object_s()

@@ -27,7 +27,7 @@ from thrift.Thrift import TType
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore, ttypes
 
 DEFAULT_CATALOG: Final = "hive"
-"""The catalog of every call that names none."""
+"""The catalog of calls that name none."""
 
 _CATALOG_MARK: Final = "@"
 _CATALOG_SEPARATOR: Final = "#"
@@ -38,24 +38,23 @@ _TEXT_LIST: Final = (TType.STRING, _TEXT, False)
 
 
 class Rereading(NamedTuple):
-    """A second reading of a request, by the fields that it has in another release."""
+    """A second decoding of a request, with the fields of another release."""
 
     table: list[Any]
-    """Class and fields of the arguments then."""
+    """Class and fields of the arguments in that release."""
     is_wanted: Callable[[Any], bool]
-    """Whether the arguments, as they were read first, may be those of that release."""
+    """Whether the arguments, as decoded first, may be those of that release."""
     chosen: Callable[[Any, Any], Any]
-    """The arguments, of both readings."""
+    """Selects the arguments from both decodings."""
 
 
 def parse_database_name(text: str | None, default_catalog: str = DEFAULT_CATALOG) -> tuple[str, str | None]:
-    """Split the database argument of a call into (catalog, database).
+    """Splits the database argument of a call into (catalog, database).
 
-    Clients since Hive 3.0 write `@catalog#database`; `@catalog#` stands for "no database" (None) and `@catalog#!` for
-    an empty name. A plain name, or None, belongs to the default catalog. Source: MetaStoreUtils.parseDbName, Hive
-    3.1.
+    Clients since Hive 3.0 write `@catalog#database`; `@catalog#` means no database (None) and `@catalog#!` an empty
+    name. A plain name, or None, belongs to the default catalog. Source: MetaStoreUtils.parseDbName, Hive 3.1.
 
-    Raises MetaException if the mark is there and the separator is not.
+    Raises MetaException if the mark is present but the separator is missing.
     """
     if not text or text[0] != _CATALOG_MARK:
         return default_catalog, text
@@ -82,7 +81,7 @@ _OLD_DYNAMIC_PARTITIONS_ARGUMENTS: Final = [
 
 
 def _has_no_write_id(arguments: Any) -> bool:
-    """The request of a 2.3 client has none, and is given its own field numbers: `writeid` stays None."""
+    """A request of a 2.3 client has other field numbers, so that `writeid` stays None."""
     return arguments.rqst is not None and arguments.rqst.writeid is None
 
 
@@ -113,7 +112,7 @@ def _does_not_say_replace(arguments: Any) -> bool:
 
 
 def _with_a_list_first(arguments: Any, old: Any) -> Any:
-    """The insert event of a 2.3 client, whose first field is a list, by its own field numbers."""
+    """The insert event of a 2.3 client, whose first field is a list, decoded with its own field numbers."""
     reread = old.rqst.data.insertData
     return arguments if reread is None or reread.filesAdded is None else old
 
@@ -141,13 +140,13 @@ def _create_ischema_result() -> list[Any]:
     return [result, ((-1, *no_such_object[1:]), *result.thrift_spec)]
 
 
-#: Result field tables that write more than the class's own, by method.
+#: Field tables of results with more fields than the class's own, by method.
 RESULT_TABLES: Final[dict[str, list[Any]]] = {
     "get_open_txns": _get_open_txns_result(),
     "create_ischema": _create_ischema_result(),
 }
 
-#: Result attributes for exceptions that must not be written under their own, by method.
+#: Result attributes of exceptions that must not be written under their own, by method.
 EXCEPTION_ATTRIBUTES: Final[dict[str, dict[type[Exception], str]]] = {
     "get_partition_names": {ttypes.MetaException: "o1"},
 }
@@ -156,7 +155,7 @@ _OF_CLIENTS_WITH_CATALOGS: Final[dict[str, dict[str, str]]] = {"get_partition_na
 
 
 def exception_attribute(method: str, arguments: Any, error: Exception, attribute: str) -> str:
-    """The result attribute for an exception in answer to this request, given that of all requests of the method."""
+    """The result attribute of an exception for this request. `attribute`: the one for other requests of the method."""
     moved = _OF_CLIENTS_WITH_CATALOGS.get(method)
     if moved is None or not isinstance(error, ttypes.MetaException):
         return attribute
