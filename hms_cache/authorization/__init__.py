@@ -1,1 +1,1 @@
-"""Who may do what: principals, actions, objects, and the policy that decides. Knows nothing of the protocol."""
+"""Authorization: principals, actions, objects, and the policy that decides. Independent of the protocol."""

@@ -1,10 +1,11 @@
-"""An authorizer that asks another system: the database's grants, or a policy service.
+"""An authorizer that asks another system: the grants in the database, or a policy service.
 
-What tells that the other system has changed ends an epoch, too (`is_current`): then decisions are exact, and the age is
-for what it does not tell.
+Its decisions have a maximum age. All decisions of an *epoch* are dropped when it ends, and an epoch lasts as long as
+the maximum age, so no decision is older. With age 0, each call has an epoch of its own, and no answer is kept between
+calls.
 
-Its decisions have a greatest age. All decisions of one *epoch* are dropped when it ends, and an epoch lasts as long as
-the greatest age: so none is older. With age 0 each call has its own, and no answer is kept between calls.
+If there is a way to learn that the other system has changed (`is_current`), a change ends the epoch as well. Then
+decisions are exact, and the age only matters for changes that are not reported.
 """
 
 from __future__ import annotations
@@ -18,52 +19,54 @@ from hms_cache.authorization.decisions import NO_GROUPS, Action, Question, Secur
 from hms_cache.clock import elapsed_s
 
 MAX_PRINCIPALS = 10_000
-"""Whose decisions are held; others are asked about at each call."""
+"""Maximum number of principals whose decisions are kept. For others, the system is asked at each call."""
 
 MAX_HELD = 500_000
-"""Answers that are held of all principals together, of some 200 bytes each; beyond, an epoch ends before its time. A
-service that acts for others asks in as many names as it likes."""
+"""Maximum number of answers kept for all principals together, with some 200 bytes each; beyond it, an epoch ends early.
+A service that acts for others may ask on behalf of any number of users."""
 
 _numbers = itertools.count(1)
 
 
 class Judge(Protocol):
-    """What another system says about one principal. Thread-safe; each method may wait for it, and raise its errors."""
+    """The answers of another system about one principal. Thread-safe. Each method may wait for that system and raise
+    its errors."""
 
     @property
     def has_any(self) -> bool:
-        """Whether anything may be granted; asks nobody."""
+        """Whether anything may be granted. Does not ask the system."""
 
     @property
     def held(self) -> int:
-        """How many answers it remembers."""
+        """The number of remembered answers."""
 
     def prepare(self, questions: Sequence[Question]) -> None:
-        """These are about to be asked: they cost one question together."""
+        """Announces questions, so that they are asked in one request."""
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
-        """Whether the principal may do that."""
+        """Whether the principal may perform the action."""
 
     def show(self, what: SecuredObject) -> bool:
-        """Whether it may know that a database or catalog exists."""
+        """Whether the principal may know that a database or catalog exists."""
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
-        """Whether it may grant a privilege on an object; None: revoke one of anybody's."""
+        """Whether the principal may grant a privilege on an object; None: revoke a privilege granted by anybody."""
 
 
 class Epoch:
-    """The time in which decisions are kept."""
+    """The period for which decisions are kept."""
 
     def __init__(self, ends_at_s: float) -> None:
         self.ends_at_s = ends_at_s
         self.by_principal: dict[tuple[str, frozenset[str]], AskedDecisions] = {}
         self.by_tag: dict[bytes, AskedDecisions] = {}
         self.held = 0
-        """Answers that its decisions hold. Threads that count at once may miss some: it is a limit and no account."""
+        """Number of answers that the decisions hold. Concurrent updates may be lost: it is a limit, not an exact
+        count."""
 
 
 class AskedDecisions:
-    """See `Decisions`: of one principal, in one epoch."""
+    """See `Decisions`: the decisions about one principal in one epoch."""
 
     __slots__ = ("_counted", "_epoch", "_judge", "is_held", "policy", "tag")
 
@@ -72,7 +75,7 @@ class AskedDecisions:
         self._epoch = epoch
         self._counted = 0
         self.is_held = False
-        """Whether the epoch holds them; others are gone with their call."""
+        """Whether the epoch keeps these decisions. Others are dropped after their call."""
         self.tag = b"\x80" + next(_numbers).to_bytes(11, "big")
         self._judge = judge
 
@@ -112,7 +115,7 @@ class AskedDecisions:
 
 
 class AskingAuthorizer:
-    """See `Authorizer`. Asks only when a decision is wanted, on the thread that wants it."""
+    """See `Authorizer`. Asks only when a decision is needed, on the thread that needs it."""
 
     asks_others = True
     waits_for_members = False
@@ -124,23 +127,23 @@ class AskingAuthorizer:
         now_s: Callable[[], float] = elapsed_s,
     ) -> None:
         self.is_current: Callable[[], bool] | None = None
-        """Whether `forget` has been called for everything that had changed before the question; may wait. None: nobody
-        tells of changes, and the age alone counts."""
+        """Whether `forget` has been called for all changes before the question; may wait. None: changes are not
+        reported, and only the age limits decisions."""
         self._judge_of = judge_of
         self._max_age_s = max_age_s
         self._now_s = now_s
         self._changing = threading.Lock()
-        """Held while an epoch replaces another, and while it takes a principal; never while anybody is asked."""
+        """Held while an epoch is replaced or a principal is added to it; never while the other system is asked."""
         self._epoch = Epoch(now_s() + max_age_s)
 
     @property
     def keeps_answers(self) -> bool:
-        """Whether decisions outlive the call, and answers with them."""
+        """Whether decisions, and the answers that depend on them, outlive the call."""
         return self._max_age_s > 0
 
     @property
     def policy(self) -> object:
-        """The epoch. With age 0 another one each time."""
+        """The current epoch; with age 0, a new one each time."""
         epoch = self._epoch
         is_on = self._now_s() < epoch.ends_at_s and epoch.held <= MAX_HELD
         return epoch if is_on else self._begin(epoch)
@@ -152,11 +155,11 @@ class AskingAuthorizer:
             return self._epoch
 
     def forget(self) -> None:
-        """What was decided counts no more: grants have changed here."""
+        """Drops all decisions, because grants have been changed by this server."""
         self._begin(self._epoch)
 
     def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> AskedDecisions:
-        """Those of the epoch that runs."""
+        """The decisions of the current epoch."""
         if not self.keeps_answers:
             return AskedDecisions(Epoch(self._now_s()), self._judge_of(principal, groups))
         epoch = self.policy
@@ -174,17 +177,17 @@ class AskingAuthorizer:
         return found
 
     def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> AskedDecisions:
-        """Those of the epoch if it is known to be current; otherwise those of this call alone."""
+        """The decisions of the epoch if it is known to be current; otherwise decisions for this call only."""
         if self.is_current is None or not self.keeps_answers or self.is_current():
             return self.decisions(principal, groups)
         return AskedDecisions(Epoch(self._now_s()), self._judge_of(principal, groups))
 
     def decisions_of(self, tag: bytes) -> AskedDecisions | None:
-        """Those of a tag of the epoch that runs."""
+        """The decisions with this tag in the current epoch."""
         epoch = self.policy
         assert isinstance(epoch, Epoch)
         return epoch.by_tag.get(tag)
 
     def decide(self, principal: str, action: Action, of: SecuredObject) -> bool:
-        """Whether the principal may do that, now."""
+        """Whether the principal may perform the action now."""
         return self.proven_decisions(principal).allow(action, of)

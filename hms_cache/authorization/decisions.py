@@ -1,7 +1,7 @@
-"""What is decided upon, and by whom.
+"""The questions of authorization, and the interfaces of what decides them.
 
 A decision depends on a principal only through its *decision class*: what the policy grants to it. Principals of one
-class get the same answers to the same requests, so answers are kept by class and not by user.
+class get the same answers to the same requests, so answers are cached by class, not by user.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ class Action(enum.Enum):
     """What a principal does with an object."""
 
     READ = "read"
-    """See its metadata. Whoever may alter, drop or write data may read, too: no client writes without reading."""
+    """Read its metadata. Whoever may alter, drop or write data may read as well: every client reads before it
+    writes."""
     CREATE = "create"
     ALTER = "alter"
     DROP = "drop"
     WRITE = "write"
-    """Change data, and with them partitions and statistics. Whoever may write may update and delete."""
+    """Change data, and with it partitions and statistics. Includes update and delete."""
     UPDATE = "update"
-    """Change rows that are there."""
+    """Change existing rows."""
     DELETE = "delete"
-    """Take data away, and partitions with them."""
+    """Delete data, and partitions with it."""
     MANAGE = "manage"
     """Grants and roles, resource plans, scheduled queries, data connectors, catalogs."""
     SERVICE = "service"
-    """What only other services call: the notification log, tokens and keys, compactions, replication."""
+    """Calls made only by other services: notification log, tokens and keys, compactions, replication."""
 
 
 class SecuredObject(NamedTuple):
     """A table or view, a database (no table), a catalog (no database), or the whole metastore (no catalog).
 
-    Names are as they are stored: without blanks around them, in lower case. Functions, procedures and schemas are
-    decided upon as their database.
+    Names are as stored: stripped and in lower case. For functions, procedures and schemas, their database decides.
     """
 
     catalog: str | None = None
@@ -56,18 +56,18 @@ METASTORE = SecuredObject()
 NO_GROUPS: frozenset[str] = frozenset()
 
 Question = tuple[Action | None, SecuredObject]
-"""May this be done with that? None: may it be shown?"""
+"""Whether an action is allowed on an object; None: whether the object may be shown."""
 
 TAG_BYTES = 12
 """Length of `Decisions.tag`."""
 
 
 class UndecidedError(Exception):
-    """Whoever decides did not, or not in time; the message is for the client. The call is refused."""
+    """The policy did not decide, or not in time; the message is for the client. The call is refused."""
 
 
 class UserUndecidedError(UndecidedError):
-    """Of this user alone; about others it may be decided."""
+    """No decision about this user; decisions about others may be possible."""
 
 
 class Decisions(Protocol):
@@ -75,59 +75,65 @@ class Decisions(Protocol):
 
     @property
     def policy(self) -> object:
-        """The version: `Authorizer.policy` while it is in force."""
+        """The version: equals `Authorizer.policy` while it is in force."""
 
     @property
     def tag(self) -> bytes:
-        """`TAG_BYTES` that no other class or version has, in this process."""
+        """`TAG_BYTES` bytes, unique to this class and version within the process."""
 
     @property
     def has_any(self) -> bool:
         """Whether anything is granted."""
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
-        """Whether these principals may do that."""
+        """Whether these principals may perform the action."""
 
     def show(self, what: SecuredObject) -> bool:
-        """Whether they may know that a database or catalog exists: something in it, or it itself, is granted."""
+        """Whether these principals may know that a database or catalog exists: something is granted on it or in it."""
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
-        """Whether they may grant this privilege of SQL-standard authorization; None: revoke one of anybody's."""
+        """Whether they may grant this privilege of SQL-standard authorization; None: revoke a privilege granted by
+        anybody."""
 
     def prepare(self, questions: Sequence[Question]) -> None:
-        """These are about to be asked."""
+        """Announces questions, so that they can be asked together."""
 
 
 class Authorizer(Protocol):
-    """The decision point. Thread-safe. What it answers itself it answers at once; its decisions may ask others."""
+    """The decision point. Thread-safe. Its own methods do not block unless stated; its decisions may ask other
+    systems."""
 
     @property
     def asks_others(self) -> bool:
-        """Whether its decisions may wait: the event loop must not ask for them."""
+        """Whether its decisions may block: they must not be asked for on the event loop."""
 
     @property
     def waits_for_members(self) -> bool:
-        """Whether `Decisions.has_any` may wait, too."""
+        """Whether `Decisions.has_any` may block as well."""
 
     @property
     def keeps_answers(self) -> bool:
-        """Whether `policy` stays the same between calls, so that answers may be kept by the tags of decisions."""
+        """Whether `policy` stays the same between calls, so that answers may be cached by the tags of decisions."""
 
     @property
     def policy(self) -> object:
-        """What is in force: another object after each change, so that one comparison tells. Hot requests make it."""
+        """The policy in force: a new object after each change, so that an identity comparison detects it. Called by hot
+        requests."""
 
     def forget(self) -> None:
-        """Grants that the metastore keeps have changed here: what was decided by them before counts no more."""
+        """Drops decisions that depend on grants in the metastore, because these have changed here."""
 
     def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> Decisions:
-        """What is decided about a principal, now; `groups` are those that its bearer token names."""
+        """The decisions about a principal now.
+
+        :param groups: the groups that the principal's bearer token names.
+        """
 
     def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> Decisions:
-        """The same, by everything that had changed before this call. May wait for others. Raises UndecidedError."""
+        """Like `decisions`, but includes every change made before this call. May block. Raises UndecidedError."""
 
     def decisions_of(self, tag: bytes) -> Decisions | None:
-        """Those of a tag; None when the policy has changed since."""
+        """The decisions with this tag; None if the policy has changed since."""
 
     def decide(self, principal: str, action: Action, of: SecuredObject) -> bool:
-        """Whether the principal may do that, now."""
+        """Whether the principal may perform the action now."""

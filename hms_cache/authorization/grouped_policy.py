@@ -1,8 +1,8 @@
-"""The policy of a file, with groups that an LDAP directory knows.
+"""The policy of a file, with groups from an LDAP directory.
 
-Decisions are made for a time, an *epoch*: whose groups are asked for in it is asked about once, by the first call. So a
-user who is taken out of a group keeps its rights no longer than an epoch lasts. Decision classes are those of the
-policy: users with the same grants share answers, and an answer outlives the epoch.
+Decisions are valid for an *epoch*, a period of fixed length. The first call of a user in an epoch asks for the user's
+groups, once. So a user who is removed from a group keeps its rights no longer than an epoch. Decision classes are those
+of the policy: users with the same grants share answers, and an answer outlives the epoch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _numbers = itertools.count(1)
 
 
 class _Epoch:
-    """What counts as `Authorizer.policy`: one version of the file, for a time."""
+    """The value of `Authorizer.policy`: one version of the file, for a limited time."""
 
     def __init__(self, policy: Policy, ends_at_s: float) -> None:
         self.granted = policy
@@ -35,7 +35,8 @@ class _Epoch:
 
 
 class EpochDecisions:
-    """See `Decisions`. Made without a question; the first one asks the directory, on the thread that wants it."""
+    """See `Decisions`. Created without asking the directory; the first question asks it, on the thread that needs the
+    answer."""
 
     __slots__ = ("_granted", "_resolve", "policy", "tag")
 
@@ -44,10 +45,10 @@ class EpochDecisions:
         self._resolve = resolve
         self._granted: GrantedDecisions | None = None
         self.tag = b"\x81" + next(_numbers).to_bytes(11, "big")
-        """Of nobody's answers until the class is known."""
+        """Matches no cached answers until the class is known."""
 
     def resolved(self) -> GrantedDecisions:
-        """Those of the class. May wait for the directory. Raises UndecidedError."""
+        """The decisions of the class. May wait for the directory. Raises UndecidedError."""
         granted = self._granted
         if granted is None:
             granted = self._granted = self._resolve()
@@ -60,7 +61,7 @@ class EpochDecisions:
         return self.resolved().has_any
 
     def prepare(self, questions: Sequence[Question]) -> None:
-        """One question to the directory is about all of them."""
+        """Does nothing: one request to the directory serves all questions."""
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
         """See `GrantedDecisions`."""
@@ -86,19 +87,19 @@ class GroupedPolicy:
         self._file = file
         self._groups = groups
         self._changing = threading.Lock()
-        """Held while an epoch replaces another."""
+        """Held while an epoch is replaced."""
         self._epoch = self._new_epoch()
 
     @property
     def policy(self) -> object:
-        """The epoch: it ends with the time, and with the version of the file."""
+        """The current epoch: it ends when its time is over or the file changes."""
         return self._current()
 
     def forget(self) -> None:
-        """Grants that the metastore keeps do not matter to the policy."""
+        """Does nothing: the policy does not depend on grants in the metastore."""
 
     def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> EpochDecisions:
-        """Those of the epoch that runs; nobody is asked yet."""
+        """The decisions of the current epoch. Does not ask the directory."""
         epoch = self._current()
         found = epoch.by_principal.get((principal, groups))
         if found is None:
@@ -112,17 +113,17 @@ class GroupedPolicy:
         return found
 
     def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> EpochDecisions:
-        """The same, with the class known. Raises UndecidedError."""
+        """Like `decisions`, with the class resolved. Raises UndecidedError."""
         found = self.decisions(principal, groups)
         found.resolved()
         return found
 
     def decisions_of(self, tag: bytes) -> GrantedDecisions | None:
-        """Those of a tag of the file's version in force."""
+        """The decisions with this tag in the current version of the file."""
         return self._file.decisions_of(tag)
 
     def decide(self, principal: str, action: Action, of: SecuredObject) -> bool:
-        """Whether the principal may do that, now."""
+        """Whether the principal may perform the action now."""
         return self.proven_decisions(principal).allow(action, of)
 
     def _current(self) -> _Epoch:

@@ -1,4 +1,4 @@
-"""Groups of users that another system knows: an LDAP directory, or the operating system."""
+"""Groups of users from another system: an LDAP directory, or the operating system."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hms_cache.authorization.decisions import NO_GROUPS, UndecidedError, UserUnd
 from hms_cache.clock import elapsed_s
 
 GroupsOf = Callable[[str], frozenset[str]]
-"""The groups of a user. May wait; raises UndecidedError."""
+"""Returns the groups of a user. May block. Raises UndecidedError."""
 
 RETRY_INTERVAL_S = 5.0
-"""After the other system did not answer, nobody waits for it again for so long; after it did not about a user alone,
-nobody asks about that one."""
+"""After the other system failed to answer, it is not asked again for this time; after it failed for one user only, it
+is not asked about that user."""
 
 MAX_USERS = 10_000
-"""Whose groups are held; those of others are asked for each time."""
+"""Maximum number of users whose groups are kept. For others, the system is asked each time."""
 
 
 def nobody_knows(user: str) -> frozenset[str]:
-    """Stands for a system of groups where there is none."""
+    """A `GroupsOf` for use without a system of groups."""
     return NO_GROUPS
 
 
 class Principal:
-    """Who asks: the groups that its bearer token names, and the directory's, which is asked for them once."""
+    """A principal: the groups that its bearer token names, and those of the directory, which is asked at most once."""
 
     def __init__(
         self, name: str, token_groups: frozenset[str] = NO_GROUPS, directory_groups_of: GroupsOf = nobody_knows
@@ -37,7 +37,7 @@ class Principal:
         self._directory_groups: frozenset[str] | None = None
 
     def directory_groups(self) -> frozenset[str]:
-        """Raises UndecidedError."""
+        """The groups in the directory. Raises UndecidedError."""
         found = self._directory_groups
         if found is None:
             found = self._directory_groups = self._directory_groups_of(self.name)
@@ -45,7 +45,8 @@ class Principal:
 
 
 class KnownGroups:
-    """Groups of users, as another system says; what it said last while it does not answer. Thread-safe."""
+    """Caches the groups of users from another system, and keeps using the last answer while the system does not answer.
+    Thread-safe."""
 
     def __init__(
         self,
@@ -53,21 +54,21 @@ class KnownGroups:
         max_age_s: float,
         now_s: Callable[[], float] = elapsed_s,
     ) -> None:
-        """`ask` raises UndecidedError when the other system does not answer, UserUndecidedError when it does not about
-        this user: one whose groups are too many must not keep everybody else out."""
+        """:param ask: raises UndecidedError if the other system does not answer, and UserUndecidedError if it does not
+        answer for this user only: a user with too many groups must not lock out others."""
         self._ask = ask
         self.max_age_s = max_age_s
         self.now_s = now_s
         self._lock = threading.Lock()
-        """Guards what is known; never held while the other system is asked."""
+        """Guards the cached groups; never held while the other system is asked."""
         self._known: OrderedDict[str, tuple[frozenset[str], float]] = OrderedDict()
         self._silent_until_s = -1.0
         self._untold: OrderedDict[str, float] = OrderedDict()
-        """Until when users are not asked about again."""
+        """Users that are not asked about again, with the end of that period."""
         self.outcomes = {"ok": 0, "kept": 0, "failed": 0}
 
     def of(self, user: str) -> frozenset[str]:
-        """Asks now. Raises UndecidedError when nothing is known that is young enough."""
+        """Asks the system now. Raises UndecidedError if it fails and no cached answer is recent enough."""
         asked_at_s = self.now_s()
         if asked_at_s < self._silent_until_s or asked_at_s < self._untold.get(user, -1.0):
             return self._kept(user)
@@ -93,7 +94,8 @@ class KnownGroups:
         return found
 
     def recent(self, user: str) -> frozenset[str]:
-        """Not older than `max_age_s`; asks if nothing is. Raises UndecidedError like `of`."""
+        """The groups, at most `max_age_s` old; asks the system if the cached ones are older. Raises UndecidedError like
+        `of`."""
         with self._lock:
             found, said_at_s = self._known.get(user, (NO_GROUPS, -1.0))
             if said_at_s >= 0 and self.now_s() - said_at_s <= self.max_age_s:
@@ -101,7 +103,7 @@ class KnownGroups:
         return self.of(user)
 
     def _kept(self, user: str) -> frozenset[str]:
-        """What was said at most twice `max_age_s` ago."""
+        """The cached groups, at most twice `max_age_s` old."""
         with self._lock:
             found, said_at_s = self._known.get(user, (NO_GROUPS, -1.0))
             if said_at_s >= 0 and self.now_s() - said_at_s <= 2 * self.max_age_s:

@@ -1,4 +1,4 @@
-"""A policy as a TOML file says it: users, groups, roles, and what is granted to them. Nothing else is allowed."""
+"""A policy as a TOML file: users, groups, roles, and grants to them. Everything else is denied."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ EVERYBODY = "*"
 DEFAULT_DATABASE = "default"
 
 ALL = "all"
-"""As an action: every one but `service`."""
+"""As an action: every action except `service`."""
 
 MAX_PRINCIPALS = 10_000
-"""Principals whose class is remembered. Without authentication clients invent names; others are looked up again."""
+"""Maximum number of principals whose class is remembered; for others it is determined each time. Without
+authentication, clients may invent any number of names."""
 
 _IMPLY_READ = frozenset({Action.ALTER, Action.DROP, Action.WRITE, Action.UPDATE, Action.DELETE})
 _IMPLIED_BY_WRITE = frozenset({Action.UPDATE, Action.DELETE})
 _versions = itertools.count(1)
 
 DIRECTORY_GROUPS, TOKEN_GROUPS = "directory_groups", "token_groups"
-"""Keys of grants and roles, and the sources that know who is in these groups."""
+"""Keys of grants and roles, and the sources that know the members of these groups."""
 
 Membership = tuple[str, str]
-"""A source of groups, and the name of one there. Groups of one name in two sources are two groups."""
+"""A source of groups, and the name of a group there. Groups of the same name in two sources are different groups."""
 
 NO_MEMBERSHIPS: frozenset[Membership] = frozenset()
 
@@ -44,28 +45,28 @@ _KEYS_OF_MEMBERS = ("users", "groups", *_SETTINGS_OF_SOURCES)
 
 
 def of_token(groups: Iterable[str]) -> frozenset[Membership]:
-    """Groups that a bearer token names, compared exactly."""
+    """The groups that a bearer token names; compared exactly."""
     return frozenset((TOKEN_GROUPS, name) for name in groups)
 
 
 def of_directory(groups: Iterable[str]) -> frozenset[Membership]:
-    """Groups of an LDAP directory, whose names have no case."""
+    """The groups of an LDAP directory, whose names are case-insensitive."""
     return frozenset((DIRECTORY_GROUPS, name.lower()) for name in groups)
 
 
 class Members(NamedTuple):
-    """To whom something is granted."""
+    """The users and groups to whom something is granted."""
 
     users: frozenset[str]
     groups: frozenset[Membership] = NO_MEMBERSHIPS
 
 
 class PolicyError(ValueError):
-    """The text is no policy; the message says where and why."""
+    """The text is not a valid policy; the message says where and why."""
 
 
 class Names:
-    """Names that a grant is about: each a name, or a pattern with `*` for any text."""
+    """Names that a grant applies to: each is a name, or a pattern with `*` for any text."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         folded = [text.strip().lower() for text in texts]
@@ -78,10 +79,10 @@ class Names:
         )
 
     def cover(self, name: str | None) -> bool:
-        """Whether they cover a name; None, that of the whole, only as `*`.
+        """Whether the patterns match a name; None, the whole, is matched only by `*`.
 
-        Names of the catalog are ASCII. Others are covered by nothing: a database's collation may take them for names
-        that the policy does not grant.
+        Names of the catalog are ASCII. No pattern matches others: the database's collation may treat them as equal to
+        names that the policy does not grant.
         """
         if name is None:
             return self.is_every
@@ -92,7 +93,7 @@ class Names:
 
 @frozen
 class Grant:
-    """To whom, what, and on what."""
+    """A grant: to whom, which actions, on which objects."""
 
     members: Members
     actions: frozenset[Action]
@@ -101,12 +102,12 @@ class Grant:
     tables: Names
 
     def is_for(self, principal: str, groups: frozenset[Membership] = NO_MEMBERSHIPS) -> bool:
-        """Whether it is the principal's, who is in these groups."""
+        """Whether the grant applies to the principal with these groups."""
         users = self.members.users
         return principal in users or EVERYBODY in users or not groups.isdisjoint(self.members.groups)
 
     def allows(self, action: Action, of: SecuredObject) -> bool:
-        """Whether it grants this."""
+        """Whether it grants the action on the object."""
         if action not in self.actions:
             return False
         if action is Action.SERVICE:
@@ -114,9 +115,9 @@ class Grant:
         return self.catalogs.cover(of.catalog) and self.databases.cover(of.database) and self.tables.cover(of.table)
 
     def shows(self, what: SecuredObject) -> bool:
-        """Whether something is granted in it, or it itself.
+        """Whether it grants anything on the object or on something in it.
 
-        The default database, which every catalog has, is shown with its catalog: Spark makes one at its start where it
+        The default database, which every catalog has, is visible with its catalog: Spark creates one at its start if it
         finds none.
         """
         database = None if what.database == DEFAULT_DATABASE and what.table is None else what.database
@@ -125,7 +126,7 @@ class Grant:
 
 
 class GrantedDecisions:
-    """See `Decisions`: those of all principals who have the same grants."""
+    """See `Decisions`: the decisions about all principals with the same grants."""
 
     __slots__ = ("_grants", "policy", "tag")
 
@@ -140,32 +141,33 @@ class GrantedDecisions:
         return bool(self._grants)
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
-        """One grant that allows it is enough."""
+        """Whether at least one grant allows it."""
         return any(grant.allows(action, of) for grant in self._grants)
 
     def show(self, what: SecuredObject) -> bool:
-        """One grant that reaches into it is enough."""
+        """Whether at least one grant shows it."""
         return any(grant.shows(what) for grant in self._grants)
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
-        """Grants that the metastore keeps count for nothing here; whoever may manage it may change them."""
+        """Whether the principal may manage the metastore: grants in the metastore do not count here."""
         return self.allow(Action.MANAGE, METASTORE)
 
     def prepare(self, questions: Sequence[Question]) -> None:
-        """Nobody else is asked."""
+        """Does nothing: no other system is asked."""
 
 
 class Policy:
-    """One version of the file. Its classes are made as principals come; a dictionary's own steps need no lock.
+    """One version of the file. Its classes are created on demand, without a lock: operations of a dictionary are
+    atomic.
 
-    Two threads that meet a new class may both make it. `setdefault` keeps one, so that tags stay unique.
+    Two threads that meet a new class may both create it; `setdefault` keeps one of them, so tags are unique.
     """
 
     def __init__(self, grants: tuple[Grant, ...]) -> None:
         self.version = next(_versions)
         self.grants = grants
         self._groups = frozenset[Membership]().union(*(grant.members.groups for grant in grants))
-        """Those that something is granted to: others, of which a principal may have thousands, make no difference."""
+        """The groups that occur in grants. Others, of which a principal may have thousands, are ignored."""
 
         self._by_principal: dict[tuple[str, frozenset[Membership]], GrantedDecisions] = {}
         self._classes: dict[tuple[int, ...], GrantedDecisions] = {}
@@ -173,7 +175,7 @@ class Policy:
         self._by_tag: dict[bytes, GrantedDecisions] = {}
 
     def decisions(self, principal: str, groups: frozenset[Membership] = NO_MEMBERSHIPS) -> GrantedDecisions:
-        """Those of the principal's class."""
+        """The decisions of the principal's class."""
         groups &= self._groups
         found = self._by_principal.get((principal, groups))
         if found is None:
@@ -184,7 +186,7 @@ class Policy:
         return found
 
     def decisions_of(self, tag: bytes) -> GrantedDecisions | None:
-        """Those of a tag of this version."""
+        """The decisions with this tag in this version."""
         return self._by_tag.get(tag)
 
     def _make(self, places: tuple[int, ...]) -> GrantedDecisions:
@@ -196,9 +198,10 @@ class Policy:
 
 
 def parse_policy(text: str, sources: frozenset[str] = frozenset()) -> Policy:
-    """The policy of a file's text. Raises PolicyError: a policy that is misread is worse than none.
+    """Parses the text of a policy file. Raises PolicyError: a misread policy would be worse than none.
 
-    `sources`: DIRECTORY_GROUPS, TOKEN_GROUPS, if somebody knows who is in such groups; else the text must name none.
+    :param sources: DIRECTORY_GROUPS and TOKEN_GROUPS, if a system knows the members of such groups; otherwise the text
+      must not name any.
     """
     try:
         document = tomllib.loads(text)

@@ -1,4 +1,4 @@
-"""The policy of a file, taken anew when the file changes."""
+"""The policy of a file, reloaded when the file changes."""
 
 from __future__ import annotations
 
@@ -20,61 +20,62 @@ from hms_cache.authorization.policy import (
 _log = logging.getLogger(__name__)
 
 _Signature = tuple[int, int, int]
-"""Time of change in ns, size in bytes, inode: of a file that editors rename into place, too."""
+"""Modification time in ns, size in bytes, inode; also detects files that an editor replaces by renaming."""
 
 
 class PolicyFile:
-    """See `Authorizer`. A file that cannot be used changes nothing: the policy before it stays in force."""
+    """See `Authorizer`. A file that cannot be used changes nothing: the previous policy stays in force."""
 
     asks_others = False
     waits_for_members = False
     keeps_answers = True
 
     def __init__(self, path: Path, sources: frozenset[str] = frozenset()) -> None:
-        """Raises PolicyError (which names the file) when it cannot be used now. `sources`: see `parse_policy`."""
+        """Reads the file. Raises PolicyError (which names the file) if it cannot be used. For `sources` see
+        `parse_policy`."""
         self._path = path
         self._sources = sources
         self._reloading = threading.Lock()
-        """Held while the file is read, so that an older reading never replaces a newer one."""
+        """Held while the file is read, so that an older version never replaces a newer one."""
         self._tried: _Signature | None = None
         self.outcomes = {"loaded": 0, "failed": 0}
         self.loaded_at_s = 0.0
-        """Epoch seconds of the last reading that succeeded."""
+        """Time of the last successful load, in epoch seconds."""
         self.policy = Policy(())
-        """In force; replaced as a whole."""
+        """The policy in force; replaced as a whole."""
         self.reload()
 
     def forget(self) -> None:
-        """Grants that the metastore keeps do not matter to the policy."""
+        """Does nothing: the policy does not depend on grants in the metastore."""
 
     def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> GrantedDecisions:
-        """What is decided about a principal, now."""
+        """The decisions about a principal now."""
         return self.policy.decisions(principal, of_token(groups) if groups else NO_MEMBERSHIPS)
 
     def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> GrantedDecisions:
-        """The same: the policy is in memory."""
+        """Same as `decisions`: the policy is in memory."""
         return self.decisions(principal, groups)
 
     def decisions_of(self, tag: bytes) -> GrantedDecisions | None:
-        """Those of a tag of the policy in force."""
+        """The decisions with this tag in the policy in force."""
         return self.policy.decisions_of(tag)
 
     @property
     def grants(self) -> int:
-        """How many the policy in force has."""
+        """The number of grants in the policy in force."""
         return len(self.policy.grants)
 
     def decide(self, principal: str, action: Action, of: SecuredObject) -> bool:
-        """Whether the principal may do that, now."""
+        """Whether the principal may perform the action now."""
         return self.policy.decisions(principal).allow(action, of)
 
     def reload(self) -> None:
-        """Reads the file. Raises PolicyError; then nothing has changed."""
+        """Reads the file. Raises PolicyError without changing anything."""
         with self._reloading:
             self._read()
 
     def reload_if_changed(self) -> None:
-        """Looks whether the file is another one than was last tried; logs why it cannot be used."""
+        """Reads the file if it differs from the version last tried; logs the reason if it cannot be used."""
         with self._reloading:
             try:
                 found: _Signature | None = self._look()
@@ -94,7 +95,7 @@ class PolicyFile:
 
     def _read(self) -> None:
         try:
-            before = self._look()  # a change after it is seen by the next look
+            before = self._look()  # a later change is seen by the next check
             policy = parse_policy(self._path.read_text(encoding="utf-8-sig"), self._sources)
         except (OSError, UnicodeDecodeError, PolicyError) as error:
             self.outcomes["failed"] += 1

@@ -1,9 +1,9 @@
-"""Decisions of a policy service over HTTP, as the Open Policy Agent answers: questions in one document, answers in one.
+"""Decisions of a policy service over HTTP, in the format of the Open Policy Agent.
 
-Asked is a POST to the address of a rule, with ``{"input": {"principal": "ann", "groups": ["analysts"],
+A request is a POST to the address of a rule, with ``{"input": {"principal": "ann", "groups": ["analysts"],
 "directory_groups": ["staff"], "questions": [{"action": "read", "catalog": "hive", "database": "sales", "table":
-"orders"}, …]}}``; the groups are those of a bearer token, then those of a directory. Answered is
-``{"result": [true, …]}``, one for each question. Whatever else comes back, or nothing in time, denies.
+"orders"}, …]}}``. ``groups`` are those of a bearer token, ``directory_groups`` those of a directory. The answer is
+``{"result": [true, …]}``, with one value per question. Any other answer, or none in time, denies.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ _logger = logging.getLogger(__name__)
 
 SCHEMES = ("http", "https")
 MAX_QUESTIONS = 1000
-"""Of one request; more are asked in several. A document of them has some 150 kB."""
+"""Maximum number of questions in a request; more are sent in several. Such a document has some 150 kB."""
 
 MAX_ANSWER_BYTES = 64 * 1024
-"""Of an answer: a thousand answers have 7 kB."""
+"""Maximum size of an answer: a thousand values take 7 kB."""
 
 MAX_REMEMBERED = 100_000
-"""Decisions of one principal; some 20 MB."""
+"""Maximum number of remembered decisions about one principal; some 20 MB."""
 
 SHOW = "show"
-"""In place of an action: may it be known that a database or catalog exists?"""
+"""In place of an action: whether the existence of a database or catalog may be known."""
 
 
 @frozen
 class ServiceOptions:
-    """Where it is, and how long it is waited for."""
+    """Address and limits of the service."""
 
     url: str
     timeout_s: float
-    """For a whole answer, from connecting on."""
+    """Time limit for a whole answer, from connecting on."""
     ca_file: str | None = None
-    """Authorities of https addresses; None: those of the system."""
+    """Certificate authorities for https addresses; None: those of the system."""
     token: Callable[[], str | None] = field(default=lambda: None)
-    """For the header Authorization, taken anew for each request."""
+    """Value for the header Authorization, read anew for each request."""
     max_at_once: int = 16
-    """Requests on their way; others wait for them, no longer than `timeout_s`."""
+    """Maximum number of concurrent requests; others wait, at most `timeout_s`."""
 
 
 class PolicyService:
-    """Thread-safe. Keeps no connection: a decision is asked for once in its age."""
+    """A client of the service. Thread-safe. Keeps no connections: each decision is asked for once per epoch."""
 
     def __init__(self, options: ServiceOptions) -> None:
-        """Raises ValueError for an address that is none of http or https, OSError for an authority's bad file."""
+        """Raises ValueError if the address is not http or https, OSError if the file of authorities is invalid."""
         parts = urllib.parse.urlsplit(options.url)
         if parts.scheme not in SCHEMES or not parts.hostname:
             raise ValueError(f"{options.url!r} is no address of http or https")
@@ -81,7 +81,7 @@ class PolicyService:
         groups: frozenset[str] = NO_GROUPS,
         directory_groups: frozenset[str] = NO_GROUPS,
     ) -> list[bool]:
-        """One answer for each. Raises UndecidedError."""
+        """Returns one answer per question. Raises UndecidedError."""
         answers: list[bool] = []
         ends_at_s = time.monotonic() + self._options.timeout_s
         for asked in batches(questions, MAX_QUESTIONS):
@@ -111,7 +111,8 @@ class PolicyService:
         left_s = ends_at_s - time.monotonic()
         if left_s <= 0:
             raise UndecidedError("no answer in time")
-        # A socket's time limit is for each read: an answer in drops has none. This one is for all of it.
+        # A socket's timeout applies to each read: an answer in small pieces would have no limit. This limit is for all
+        # of it.
         with opened_within(left_s) as sockets, contextlib.closing(self._link(left_s)) as link:
             link._create_connection = sockets.connect
             headers = {"Content-Type": "application/json"}
@@ -148,10 +149,10 @@ def _document(
 
 
 class ServiceJudge:
-    """See `Judge`. What was answered is remembered: it lives as long as its decisions may be old."""
+    """See `Judge`. Remembers answers: it lives as long as its decisions may be used."""
 
     has_any = True
-    """Not asked: whether anything is granted to somebody is no question to a policy."""
+    """Always true: a policy service cannot be asked whether anything is granted to a user."""
 
     def __init__(self, service: PolicyService, principal: Principal) -> None:
         self._service = service
@@ -160,11 +161,11 @@ class ServiceJudge:
 
     @property
     def held(self) -> int:
-        """Decisions that are remembered."""
+        """The number of remembered decisions."""
         return len(self._known)
 
     def prepare(self, questions: Sequence[Question]) -> None:
-        """Asks what is not known. Raises UndecidedError."""
+        """Asks the questions whose answers are not known yet. Raises UndecidedError."""
         unknown = list(dict.fromkeys(one for one in questions if one not in self._known))
         if unknown:
             if len(self._known) + len(unknown) > MAX_REMEMBERED:
@@ -172,15 +173,15 @@ class ServiceJudge:
             self._known.update(zip(unknown, self._ask(unknown), strict=True))
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
-        """Raises UndecidedError."""
+        """Whether the principal may perform the action. Raises UndecidedError."""
         return self._decide((action, of))
 
     def show(self, what: SecuredObject) -> bool:
-        """Raises UndecidedError."""
+        """Whether the principal may know that the object exists. Raises UndecidedError."""
         return self._decide((None, what))
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
-        """Who may manage the metastore may. Raises UndecidedError."""
+        """Whether the principal may manage the metastore. Raises UndecidedError."""
         return self._decide((Action.MANAGE, METASTORE))
 
     def _decide(self, question: Question) -> bool:
@@ -192,6 +193,6 @@ class ServiceJudge:
         return known
 
     def _ask(self, questions: Sequence[Question]) -> list[bool]:
-        """Raises UndecidedError."""
+        """Asks the service. Raises UndecidedError."""
         asking = self._principal
         return self._service.ask(asking.name, questions, asking.token_groups, asking.directory_groups())

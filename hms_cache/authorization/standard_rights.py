@@ -1,8 +1,8 @@
-"""SQL-standard authorization: what a user may do by owning objects, by grants, and by roles. Facts: Hive's
-`Operation2Privilege`, `SQLAuthorizationUtils` (Hive 3.1, 4.0.1).
+"""SQL-standard authorization: rights of a user by ownership, grants and roles. Facts: Hive's `Operation2Privilege`,
+`SQLAuthorizationUtils` (Hive 3.1, 4.0.1).
 
-All roles of a user are in force at once: the metastore's protocol does not know `SET ROLE`. Hive's decides without
-groups; here a user has what is granted to groups of a directory and of its bearer token, where the site names them.
+All roles of a user are in force at once: the metastore's protocol has no `SET ROLE`. Hive decides without groups; here
+a user also has the grants to groups of a directory and of its bearer token, if the site names them.
 """
 
 from __future__ import annotations
@@ -15,40 +15,42 @@ from hms_cache.authorization.known_groups import Principal
 
 ADMIN = "admin"
 OWNER = "OWNER"
-"""The word of a right for owning the object."""
+"""The word of a right for ownership of the object."""
 
 SHARED = "SHARED"
-"""The word of a right for a database that belongs to the role `public`: everybody makes tables in it, and nobody is its
-owner otherwise."""
+"""The word of a right for a database owned by the role `public`: everybody may create tables in it, but has no other
+rights of an owner."""
 
 COLUMN = "COLUMN"
-"""The word of a right for a grant on one of the table's columns, of whichever kind."""
+"""The word of a right for a grant of any kind on one of the table's columns."""
 
 FACTS = frozenset({OWNER, SHARED, COLUMN})
-"""Words that the catalog itself says. Granted as privileges, whose names are any text, they mean nothing."""
+"""Words that the catalog itself uses. As names of granted privileges, which may be any text, they have no meaning."""
 
 DEFAULT_CATALOG, DEFAULT_DATABASE = "hive", "default"
 
 GLOBAL_ONLY = SecuredObject("")
-"""In place of an object: global rights and roles alone. No catalog has this name."""
+"""In place of an object: only global rights and roles. No catalog has this name."""
 
 MAX_GROUPS = 2000
-"""Of one user: each stands in every part of a statement, and databases have limits for those."""
+"""Maximum number of groups of a user: each is a parameter in every part of a statement, and databases limit those."""
 
 MAX_PLACES = 5_000
-"""Of which one user's rights are remembered at a time: some 5 MB. A client may ask for names that do not exist."""
+"""Maximum number of places whose rights are remembered for one user; some 5 MB. A client may ask for names that do not
+exist."""
 
 _PARTS_OF_A_PLACE = 5
-"""A place takes as much memory as so many of its rights."""
+"""A place takes as much memory as this many of its rights."""
 
 MAX_READ_AT_FIRST = 300
-"""Rights of one kind on a database's tables: more are read when tables are asked about."""
+"""Number of rights of one kind on a database's tables that are read at first; more are read when tables are asked
+about."""
 
 MAX_SINGLE_TABLES = 2
-"""More tables of a database are looked up together."""
+"""With more tables of a database than this, they are looked up together."""
 
 MAX_TABLES_TOGETHER = 1_000
-"""More are looked up with all others of it."""
+"""With more tables than this, all tables of the database are read."""
 
 _DATA = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE"})
 _WORDS = {
@@ -60,37 +62,38 @@ _WORDS = {
     Action.ALTER: frozenset({OWNER}),
     Action.DROP: frozenset({OWNER}),
 }
-"""One of the words is needed on a table that is there: it is not made again, but locked by who may create it."""
+"""For each action on an existing table, the words of which one is required. An existing table is not created again, but
+whoever may create it may lock it."""
 
 
 _OF_ITSELF = frozenset({OWNER, SHARED})
-"""Of a database, they are none on its tables."""
+"""On a database, these give no rights on its tables."""
 
 
 class Right(NamedTuple):
-    """What a user has on an object, itself or by a role."""
+    """A right of a user on an object, direct or through a role."""
 
     word: str
     """A privilege in upper case, OWNER, SHARED or COLUMN."""
     of: SecuredObject
-    """METASTORE: global."""
+    """METASTORE: a global right."""
     grantable: bool
 
 
 class Rights(NamedTuple):
-    """What is found in one place, at one moment."""
+    """The rights found in one place at one time."""
 
     roles: frozenset[str]
     rights: frozenset[Right]
     tables: frozenset[SecuredObject]
-    """Those that exist, if a single one was asked for."""
+    """The existing tables, if a single table was asked for."""
 
     is_whole: bool = True
-    """Whether there are no more on tables than these."""
+    """Whether these are all rights on tables."""
 
 
 class _KnownRights:
-    """The same, found by the object: who owns thousands of tables is asked about each of them when he lists them."""
+    """The same, indexed by object: a user who owns thousands of tables and lists them causes a question for each."""
 
     __slots__ = ("_around", "by_object", "roles", "tables")
 
@@ -99,47 +102,51 @@ class _KnownRights:
         self.tables = found.tables
         self.by_object: dict[SecuredObject, tuple[Right, ...]] = {}
         self._around: set[tuple[str | None, ...]] = set()
-        """The catalogs and databases that there are rights in, and nothing, if there are any."""
+        """The catalogs and databases that contain objects with rights; contains the empty place if there are any."""
         for right in found.rights:
             self.by_object[right.of] = (*self.by_object.get(right.of, ()), right)
             self._around.update(right.of[:place] for place in range(len(right.of)))
 
     def on(self, of: SecuredObject) -> tuple[Right, ...]:
-        """Those on the object itself."""
+        """The rights on the object itself."""
         return self.by_object.get(of, ())
 
     def reach_into(self, what: SecuredObject) -> bool:
-        """Whether there is one on the object, on something in it, or a global one."""
+        """Whether there is a right on the object, on something in it, or a global one."""
         place = len([name for name in what if name is not None])
         return METASTORE in self.by_object or what in self.by_object or what[:place] in self._around
 
 
 class GrantSource(Protocol):
-    """Where grants are kept."""
+    """Provides grants."""
 
     def rights(
         self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS, *, at_most: int | None = None
     ) -> Rights:
-        """Of the user and of these groups: global rights and, of a table, those on it and on its database; of a
-        database, on it and on all of its tables; of the metastore, everywhere. `at_most`: so many of each kind on
-        tables will do. Raises what its database raises."""
+        """The rights of the user and of these groups.
+
+        Includes global rights and, for a table, those on it and on its database; for a database, those on it and on all
+        its tables; for the metastore, all. Raises the errors of its database.
+
+        :param at_most: maximum number of rights of each kind on tables.
+        """
 
     def rights_on_tables(
         self, user: str, database: SecuredObject, names: frozenset[str], groups: frozenset[str] = NO_GROUPS
     ) -> Rights:
-        """Of each of these tables of a database what `rights` tells of a single one."""
+        """For each of these tables of a database, the same as `rights` for a single one."""
 
     def rights_by_database(self, user: str, groups: frozenset[str] = NO_GROUPS) -> Rights:
-        """Those everywhere, but what there is on a database's tables is told of once, as of some table in it."""
+        """All rights, but those on tables are reported once per database, as of some table in it."""
 
     def has_tables_of_others(self, user: str, database: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> bool:
-        """Whether a table in the database is owned by none of the user, its roles and these groups."""
+        """Whether the database has a table that is not owned by the user, its roles or these groups."""
 
 
 class StandardJudge:
-    """See `Judge`. What it has read it remembers: it lives as long as its decisions may be old.
+    """See `Judge`. Remembers what it has read: it lives as long as its decisions may be used.
 
-    Two threads may read the same; what they remember is equal or newer.
+    Two threads may read the same; the values they store are equal or newer.
     """
 
     has_any = True
@@ -151,13 +158,13 @@ class StandardJudge:
         self._is_service = is_service
         self._read: dict[SecuredObject, _KnownRights] = {}
         self._read_in_part: dict[SecuredObject, _KnownRights] = {}
-        """Of databases (METASTORE: of all) where the user has many rights on tables: all but these, of which there are
-        enough to tell that there are some."""
+        """Databases (METASTORE: all) where the user has many rights on tables: only as many of those as needed to know
+        that there are some."""
         self.held = 0
-        """See `Judge`: what is remembered, in parts of the size of one decision of a policy."""
+        """See `Judge`: the amount remembered, in units of one decision of a policy."""
 
     def prepare(self, questions: Sequence[Question]) -> None:
-        """Reads a database, or everything, where one by one would be too many."""
+        """Reads a whole database, or everything, if single look-ups would be too many."""
         tables: dict[SecuredObject, set[str]] = {}
         shown = set()
         for action, of in questions:
@@ -180,7 +187,7 @@ class StandardJudge:
                 self._on_tables(database, tables[database])
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
-        """One right that allows it is enough."""
+        """Whether at least one right allows it."""
         if action is Action.SERVICE:
             return self._is_service
         found = self._around(of, existing=action is not Action.READ)
@@ -192,7 +199,7 @@ class StandardJudge:
         if of.table is None and action in (Action.CREATE, Action.ALTER, Action.DROP):
             return action is Action.DROP and self._may_drop(of, found)
         if action in (Action.CREATE, Action.ALTER) and of not in found.tables:
-            # Of a new table, or a name to which one is renamed.
+            # For a new table, or the new name of a renamed one.
             return any(Right(word, database, True) in found.on(database) for word in (OWNER, SHARED))
         words = _WORDS[action]
         if any(right.word in words for right in found.on(of)):
@@ -201,25 +208,27 @@ class StandardJudge:
         return any(right.word in words and right.word not in _OF_ITSELF for right in wider)
 
     def _may_drop(self, database: SecuredObject, found: _KnownRights) -> bool:
-        """With all in it: whoever owns a database and not each of its tables drops neither.
+        """Whether the user may drop the database with its content: requires ownership of the database and of each
+        table.
 
-        Databases are changed by administrators alone, and functions, which are code that everybody's queries run.
+        Only administrators may alter databases, and functions, which are code that is run by everybody's queries.
         """
         if Right(OWNER, database, True) not in found.on(database):
             return False
         return not self._source.has_tables_of_others(self._user.name, database, self._groups())
 
     def show(self, what: SecuredObject) -> bool:
-        """Something in it, or it itself, is owned or granted; the default database and catalog to everybody."""
+        """Whether the object or something in it is owned by or granted to the user. The default database and catalog
+        are visible to everybody."""
         if what.database == DEFAULT_DATABASE or (what.database is None and what.catalog == DEFAULT_CATALOG):
             return True
         found = self._by_database() if what.database is None else self._around(what)
         return ADMIN in found.roles or found.reach_into(what)
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
-        """Administrators and owners of tables may; others grant what they have with the grant option.
+        """Administrators and owners of tables may; others may grant what they have with the grant option.
 
-        What is granted on a database counts for the tables of others in it, so to own it is not enough.
+        A grant on a database applies to the tables of others in it, so owning the database is not sufficient.
         """
         found = self._around(of, existing=True)
         if ADMIN in found.roles:
@@ -232,7 +241,7 @@ class StandardJudge:
         return any(right.word in words and right.grantable for right in found.on(of))
 
     def _around(self, of: SecuredObject, *, existing: bool = False) -> _KnownRights:
-        """The rights that matter to an object."""
+        """The rights that are relevant for an object."""
         if not existing or of.table is None:
             read = self._read
             found = read.get(METASTORE) or read.get(of._replace(table=None))
@@ -249,8 +258,8 @@ class StandardJudge:
         return known
 
     def _on_database(self, database: SecuredObject) -> _KnownRights:
-        """Those on the database itself, and some on its tables if there are any: who owns thousands of these has them
-        read when he lists them, and not each time that he asks for the database."""
+        """The rights on the database itself, and some of those on its tables, if any. A user who owns thousands of
+        tables has them read when it lists them, not each time it asks for the database."""
         in_part = self._read_in_part
         known = self._read.get(database) or in_part.get(METASTORE) or in_part.get(database)
         if known is not None:
@@ -259,11 +268,11 @@ class StandardJudge:
         if found.is_whole:
             return self._remember(self._read, database, found)
         known = self._remember(self._read_in_part, database, found)
-        # What was read may be others' whose names some collation takes for the user's.
+        # Rights that were read may belong to others whose names the collation considers equal to the user's.
         return known if known.reach_into(database) else self._rights(database)
 
     def _on_tables(self, database: SecuredObject, names: set[str]) -> None:
-        """Has them read together; with all others of the database, unless the user has rights on far more."""
+        """Reads the rights on these tables together; if too many (`MAX_TABLES_TOGETHER`), on all of the database."""
         read = self._read
         if METASTORE in read or self._on_database(database) is read.get(database):
             return
@@ -285,7 +294,7 @@ class StandardJudge:
             self._remember(self._read, one, of_this)
 
     def _by_database(self) -> _KnownRights:
-        """The same of all databases."""
+        """Like `_on_database`, for all databases."""
         known = self._read.get(METASTORE) or self._read_in_part.get(METASTORE)
         if known is None:
             found = self._source.rights_by_database(self._user.name, self._groups())
@@ -304,7 +313,7 @@ class StandardJudge:
         return known
 
     def _groups(self) -> frozenset[str]:
-        """Raises UndecidedError."""
+        """The user's groups. Raises UndecidedError."""
         found = self._user.token_groups | self._user.directory_groups()
         if len(found) > MAX_GROUPS:
             raise UndecidedError(f"the user is in more than {MAX_GROUPS} groups")
