@@ -1,1 +1,1 @@
-"""Who a client is: SASL's exchange of messages as Thrift frames it, and the mechanisms. No sockets."""
+"""Authentication of clients: SASL's exchange of messages as Thrift frames it, and the mechanisms. No sockets."""

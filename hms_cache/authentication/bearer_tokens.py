@@ -1,7 +1,7 @@
-"""JSON Web Tokens of clients (RFC 7519, RFC 8725): who signed them, for whom, until when.
+"""JSON Web Tokens of clients (RFC 7519, RFC 8725): checks signature, issuer, audience and times.
 
-Facts about Hive: `JWTValidator` (4.0.1) checks the signature by the JWKS and the times, and takes the subject for the
-user. Issuer and audience are checked here as well, and algorithms are those that the site allows.
+Facts about Hive: `JWTValidator` (4.0.1) checks the signature by the JWKS and the times, and uses the subject as the
+user. Here, issuer and audience are checked as well, and only the configured algorithms are accepted.
 """
 
 from __future__ import annotations
@@ -23,55 +23,57 @@ from hms_cache.values import frozen
 MECHANISM = "JWT"
 
 MAX_KEPT = 10_000
-"""Tokens whose signature need not be checked again: a token takes some 300 bytes, its groups and rights more."""
+"""Maximum number of tokens whose signature need not be checked again. A token takes some 300 bytes, plus its groups and
+rights."""
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
-"""Of all of them. A user in 200 groups takes 20 kB for each token, and may have as many tokens as the issuer gives."""
+"""Maximum size of all of them. A token of a user in 200 groups takes 20 kB, and a user may have any number of
+tokens."""
 
 _TOKEN_BYTES = 300
 _PLACE_BYTES = 32
-"""Of a text in a set."""
+"""Memory of an entry in a set of texts."""
 
 _MAX_KEYS_TRIED = 16
-"""For a token that names no key."""
+"""Maximum number of keys tried for a token that names no key."""
 
 
 @frozen
 class BearerOptions:
-    """What a token must say."""
+    """Requirements for tokens."""
 
     algorithms: tuple[str, ...]
-    """Signatures by a key that the server cannot make any with; the settings allow no others, and not `none`."""
+    """Accepted signature algorithms. The settings allow only asymmetric ones, and never `none`."""
     issuer: str
-    """Empty: any."""
+    """Required issuer; empty: any."""
     audience: tuple[str, ...]
-    """One of these; empty: a token must name none, or may name any."""
+    """The token must name one of these; empty: the audience is not checked."""
     user_claim: str
     leeway_s: float
     groups_claim: str = ""
-    """A list of the user's groups, or one of them; empty: tokens name none."""
+    """Claim with the user's groups: a list, or a single group. Empty: tokens name no groups."""
     rights_claim: str = ""
-    """What the bearer may do on the management port: a list, or words; empty: tokens do not tell."""
+    """Claim with the bearer's rights on the management port: a list, or words. Empty: tokens name no rights."""
 
 
 class Bearer(NamedTuple):
-    """Who sent a token, and what the token says."""
+    """The sender of a token, and the rights that the token names."""
 
     identity: Identity
     rights: frozenset[str]
 
 
 class _Kept(NamedTuple):
-    """What is known of a token."""
+    """A checked token."""
 
     bearer: Bearer
     expiry_s: float
     generation: int
-    """Of the keys that it was checked by."""
+    """Generation of the keys that the token was checked with."""
 
     @property
     def size_bytes(self) -> int:
-        """Memory of it, about."""
+        """Approximate memory of the entry."""
         identity, rights = self.bearer
         names = (*identity.groups, *rights, identity.user, identity.principal)
         return _TOKEN_BYTES + sum(sys.getsizeof(name) + _PLACE_BYTES for name in names)
@@ -85,24 +87,23 @@ class BearerTokens:
         self._options = options
         self._now_s = now_s
         self._lock = threading.Lock()
-        """Guards the kept ones."""
+        """Guards `_kept`."""
         self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
-        """By their digests; who has not sent his for the longest time is first."""
+        """By digest, least recently used first."""
         self.kept_bytes = 0
 
     def known(self, token: str) -> Identity | None:
-        """Of a token that was checked before and is still good, without blocking."""
+        """The identity for a token that was checked before and is still valid; None otherwise. Does not block."""
         bearer = self.known_bearer(token)
         return None if bearer is None else bearer.identity
 
     def check(self, token: str) -> Identity:
-        """Who sent it. May block on the server of the keys. Raises AuthenticationError."""
+        """The identity for a token. May block on the server of the keys. Raises AuthenticationError."""
         return self.check_bearer(token).identity
 
     def known_bearer(self, token: str) -> Bearer | None:
-        """As `known`. None of any token when the keys are due to be read again: the check of this one does that, or a
-        key that the issuer took out would be trusted for as long as all tokens are known.
-        """
+        """Like `known`. Returns None for every token if the keys are due to be read again; the check of this token then
+        reads them. Otherwise a key that the issuer has removed would be trusted as long as all tokens are known."""
         if not self._keys.is_current:
             return None
         digest = _digest(token)
@@ -117,12 +118,12 @@ class BearerTokens:
             return found.bearer
 
     def check_bearer(self, token: str) -> Bearer:
-        """As `check`."""
+        """Like `check`."""
         try:
             return self._checked(token)
         except AuthenticationError:
             raise
-        except Exception as error:  # nesting and numbers of JSON, each beyond some limit of Python's own
+        except Exception as error:  # JSON nesting and numbers beyond limits of Python
             raise AuthenticationError("not a JSON Web Token", "bad_message") from error
 
     def _checked(self, token: str) -> Bearer:
@@ -136,7 +137,7 @@ class BearerTokens:
             header = jwt.get_unverified_header(token)
         except jwt.PyJWTError as error:
             raise AuthenticationError("not a JSON Web Token", "bad_message") from error
-        if "crit" in header:  # RFC 7515, 4.1.11: whoever does not know what is named there refuses
+        if "crit" in header:  # RFC 7515, 4.1.11: reject unknown critical extensions
             raise AuthenticationError("the token needs an extension that this server does not have")
         algorithm = header.get("alg")
         if algorithm not in self._options.algorithms:
@@ -169,13 +170,14 @@ class BearerTokens:
                 self._forget(next(iter(self._kept)))
 
     def _forget(self, digest: bytes) -> None:
-        """Under the lock."""
+        """Removes a token. The caller holds the lock."""
         kept = self._kept.pop(digest, None)
         if kept is not None:
             self.kept_bytes -= kept.size_bytes
 
     def _groups(self, claims: dict[str, Any]) -> frozenset[str]:
-        """Raises AuthenticationError for what is no list of groups: who is in none says nothing, or an empty list."""
+        """The groups in the claims; none if the claim is missing or an empty list. Raises AuthenticationError if the
+        claim is not a list of groups."""
         claim = self._options.groups_claim
         found = claims.get(claim, []) if claim else []
         texts = [found] if isinstance(found, str) else found
@@ -211,16 +213,16 @@ class BearerTokens:
                 raise AuthenticationError("the token is of another issuer") from error
             except jwt.PyJWTError as error:
                 raise AuthenticationError(f"the token is refused: {error}") from error
-            if options.issuer and claims.get("iss") != options.issuer:  # to PyJWT 2.10.0 a part of it was enough
+            if options.issuer and claims.get("iss") != options.issuer:  # PyJWT 2.10.0 accepted a part of it
                 raise AuthenticationError("the token is of another issuer")
             return claims
         raise AuthenticationError("no key of the issuer has signed the token")
 
 
 def rights_in(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """The words of a claim; none where it is not there, or is neither a list of texts nor a text.
+    """The words in a claim; none if it is missing, or is neither a text nor a list of texts.
 
-    `name` may lead into a claim by dots, as in Keycloak's `realm_access.roles`; a claim of the whole name comes first.
+    `name` may be a path with dots, as Keycloak's `realm_access.roles`; a claim with the whole name takes precedence.
     """
     if not name:
         return frozenset()

@@ -1,9 +1,9 @@
 """DIGEST-MD5 (RFC 2831) for clients with a delegation token: the server's side, and what both sides compute.
 
-As Hadoop's clients speak it: the name is the token's identifier and the password the token's, both in base64; the realm
-is `default` and the address `null/default` (`SaslRpcServer`, hadoop-common 3.3; Java's `DigestMD5Client`). The password
-is random, so MD5 does not matter here as it does for people's passwords; the ticket that the token was asked for with
-went over Kerberos.
+As Hadoop's clients implement it: the user name is the token's identifier and the password is the token's, both in
+base64; the realm is `default` and the digest URI `null/default` (`SaslRpcServer`, hadoop-common 3.3; Java's
+`DigestMD5Client`). The password is random, so the weakness of MD5 matters less than for passwords of people; the token
+was requested over Kerberos.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ NONCE_COUNT = b"00000001"
 """A nonce is used once."""
 
 MAX_RESPONSE_BYTES = 4096
-"""Of a message (RFC 2831, 2.1.2)."""
+"""Maximum size of a message (RFC 2831, 2.1.2)."""
 
 _LARGEST_TOKEN_BYTES = 64 * 1024
-"""What a client takes that does not say (RFC 2831, 2.1.2: maxbuf)."""
+"""Default size of messages that a client accepts (RFC 2831, 2.1.2: maxbuf)."""
 
 _OVERHEAD_BYTES = 26
-"""What a token may be longer than what it protects: padding, code, type and number."""
+"""Maximum overhead of a protected message: padding, code, type and number."""
 
 _PIECE_BYTES = 16 * 1024
-"""Of a long message: 3DES takes half a millisecond for so much, and lets no other thread run meanwhile."""
+"""Piece size for a long message: 3DES takes half a millisecond for a piece, without releasing the GIL."""
 
 _DIRECTIVE = re.compile(rb'\s*+([A-Za-z-]{1,32}+)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^",\s]*+))\s*+(?:,|$)', re.DOTALL)
 _NO_BODY = b":" + b"0" * 32
 
 PasswordOf = Callable[[bytes], tuple[str, str, str, bytes]]
-"""(user, principal, real user, password) for a token's identifier; may block. Raises AuthenticationError."""
+"""Returns (user, principal, real user, password) for a token's identifier. May block. Raises AuthenticationError."""
 
 
 class DigestMd5Mechanism(Mechanism):
-    """One client's authentication by its token."""
+    """Authentication of one client by its token."""
 
     def __init__(self, password_of: PasswordOf, qualities: Sequence[str]) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class DigestMd5Mechanism(Mechanism):
         self._nonce = b""
 
     def step(self, response: bytes) -> bytes:
-        """As `Mechanism.step`: the challenge, then the check of the response."""
+        """See `Mechanism.step`: sends the challenge, then checks the response."""
         if self._nonce:
             return self._check(response)
         if response:
@@ -140,7 +140,7 @@ class Digest:
 
 
 class DigestLayer:
-    """auth-int and auth-conf (RFC 2831, 2.3 and 2.4). Each direction numbers its messages."""
+    """auth-int and auth-conf (RFC 2831, 2.3 and 2.4). Messages are numbered per direction."""
 
     def __init__(
         self,
@@ -150,7 +150,8 @@ class DigestLayer:
         is_server: bool = True,
         largest_token_bytes: int = _LARGEST_TOKEN_BYTES,
     ) -> None:
-        """`largest_token_bytes`: what the client takes; less than a KiB would be more work than reply."""
+        """:param largest_token_bytes: maximum message size that the client accepts; values below 1 KiB are raised to
+        it, as they would cost more than the reply."""
         self.piece_bytes = max(1024, min(largest_token_bytes - _OVERHEAD_BYTES, 32 * 1024))
 
         def signing(way: bytes) -> bytes:
@@ -169,7 +170,7 @@ class DigestLayer:
             self._open = _triple_des(session, back).decryptor()
 
     def wrap(self, data: bytes | memoryview) -> bytes:
-        """What is sent for `data`."""
+        """The protected message for `data`."""
         plain = bytes(data)
         number = struct.pack("!I", self._sent)
         self._sent = (self._sent + 1) & 0xFFFFFFFF
@@ -181,7 +182,8 @@ class DigestLayer:
         return sealed + b"\0\1" + number
 
     def unwrap(self, data: bytes) -> bytes:
-        """Raises AuthenticationError for what was changed, repeated, left out or is out of order."""
+        """The data of a protected message. Raises AuthenticationError if it was changed, repeated, omitted or
+        reordered."""
         number = struct.pack("!I", self._received)
         if len(data) < 16 or data[-6:] != b"\0\1" + number:
             raise AuthenticationError("DIGEST-MD5: a message out of its order", "bad_message")
@@ -190,7 +192,7 @@ class DigestLayer:
             if len(body) % 8:
                 raise AuthenticationError("DIGEST-MD5: a message that is cut off", "bad_message")
             opened = _by_pieces(self._open.update, body)
-            # The padding's last byte is before the code; a wrong one fails with the code, in the same words.
+            # The last byte of the padding precedes the code; a wrong one fails with the code, with the same text.
             padding = opened[-11] if len(opened) > 10 else 0
             is_possible = 1 <= padding <= min(8, len(opened) - 10)
             body = opened[: -10 - padding] + opened[-10:] if is_possible else b"\0" * 10
@@ -202,7 +204,7 @@ class DigestLayer:
 
 
 def _by_pieces(update: Callable[[memoryview], bytes], body: bytes) -> bytes:
-    """All of it, a piece at a time: between two of them other threads run."""
+    """Processes a long body piece by piece, so that other threads can run in between."""
     if len(body) <= _PIECE_BYTES:
         return update(memoryview(body))
     view = memoryview(body)
@@ -210,7 +212,7 @@ def _by_pieces(update: Callable[[memoryview], bytes], body: bytes) -> bytes:
 
 
 def _triple_des(session: bytes, way: bytes) -> Any:
-    """The cipher of one direction: two keys of 56 bits and the first again, in CBC across messages."""
+    """The cipher of one direction: two keys of 56 bits, the first one used again, in CBC mode across messages."""
     from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
     try:
@@ -224,7 +226,7 @@ def _triple_des(session: bytes, way: bytes) -> Any:
 
 
 def _with_parity(key: bytes) -> bytes:
-    """56 bits as DES takes them: seven in a byte, above a bit that makes their number odd."""
+    """Converts 56 bits to a DES key: seven bits per byte, followed by an odd parity bit."""
     bits = int.from_bytes(key, "big")
     parts = [(bits >> shift) & 0x7F for shift in range(49, -1, -7)]
     return bytes(part << 1 | (part.bit_count() + 1) % 2 for part in parts)
@@ -239,7 +241,7 @@ def _hex(data: bytes) -> bytes:
 
 
 def directives(response: bytes) -> dict[str, bytes]:
-    """`name=value` and `name="value"` with commas between, of either side. Raises AuthenticationError."""
+    """Parses `name=value` and `name="value"`, separated by commas, as both sides send them. Raises AuthenticationError."""
     if len(response) > MAX_RESPONSE_BYTES:
         raise AuthenticationError(f"DIGEST-MD5: a response of {len(response)} bytes", "bad_message")
     found: dict[str, bytes] = {}

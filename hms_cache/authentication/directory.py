@@ -1,4 +1,4 @@
-"""Passwords checked by an LDAP directory: who can bind with it, and is let in by the filters, is the user."""
+"""Passwords checked by an LDAP directory: a user is authenticated by a bind, and then checked by the filters."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ _T = TypeVar("_T")
 
 @frozen
 class DirectoryOptions:
-    """Where the directory is and what users are called there. One of the three ways of names is given."""
+    """Address of the directory, and how users are named there. Exactly one of the three ways is set."""
 
     urls: tuple[str, ...]
     name_patterns: tuple[str, ...] = ()
-    """Distinguished names with %s for the user; each is tried."""
+    """Distinguished names with %s for the user; tried in order."""
     base: str = ""
-    """Without patterns: the users lie directly below it, under the attribute `name_attribute`; with an account
-    anywhere below it."""
+    """Without patterns: users are directly below it, named by the attribute `name_attribute`; with an account, anywhere
+    below it."""
     name_attribute: str = "uid"
     domain: str = ""
     """Active Directory: the user binds as name@domain."""
     ca_file: str | None = None
-    """Authorities of ldaps:// addresses; None: the system's."""
+    """Certificate authorities for ldaps:// addresses; None: the system's."""
     timeout_s: float = 5.0
     account: str = ""
-    """Who looks for users and groups; empty: each user for itself."""
+    """Account that searches users and groups; empty: each user searches for itself."""
     account_password: str = field(default="", repr=False)
     filters: FilterOptions = field(default_factory=FilterOptions)
 
 
 class Directory:
-    """Binds for each user anew, on the thread that asks."""
+    """Binds anew for each user, on the calling thread."""
 
     def __init__(self, options: DirectoryOptions) -> None:
         self._options = options
@@ -59,8 +59,8 @@ class Directory:
         self._log = LimitedLog(_logger)
 
     def check(self, user: str, password: str) -> None:
-        """Raises AuthenticationError when no name of the user's can bind, the user is not let in, or no directory
-        answers."""
+        """Raises AuthenticationError if the bind fails under each of the user's names, if the filters refuse the user,
+        or if no directory answers."""
         if not password:
             raise AuthenticationError("the password is empty")
         if not is_compared_as_written(user):
@@ -68,11 +68,12 @@ class Directory:
         self._at_one(lambda server: self._check_at(server, user, password))
 
     def groups_of(self, user: str) -> frozenset[str]:
-        """Names of the groups that a user is in, by any mechanism; none of a user whom the directory does not have.
+        """Names of the user's groups, for users of any mechanism; none if the directory does not have the user.
 
-        Asked for by the account. Raises AuthenticationError when no directory answers.
+        Searched by the account. Raises AuthenticationError if no directory answers.
         """
-        # Tickets and bearer tokens name users, too, and who is another one there is no member by a spelling.
+        # Tickets and bearer tokens name users, too. A spelling that the directory would equate with another user has no
+        # groups.
         if not is_compared_as_written(user):
             return frozenset()
 
@@ -84,7 +85,7 @@ class Directory:
         return self._at_one(ask)
 
     def _at_one(self, ask: Callable[[Any], _T]) -> _T:
-        """At the first server that answers. Raises AuthenticationError."""
+        """Calls `ask` with the first server that answers. Raises AuthenticationError."""
         import ssl
 
         from ldap3 import NONE, Server, Tls
@@ -106,7 +107,7 @@ class Directory:
         raise unavailable
 
     def _check_at(self, server: Any, user: str, password: str) -> None:
-        """At one server. Raises AuthenticationError, and what `ldap3` raises."""
+        """Checks at one server. Raises AuthenticationError, and the exceptions of `ldap3`."""
         options = self._options
         if not options.account:
             for name in self.names_of(user):
@@ -117,7 +118,7 @@ class Directory:
             raise AuthenticationError(_WRONG)
         with self._as_account(server) as account:
             name = self._found(account, user)
-            # An empty name would bind as nobody, with any password.
+            # An empty name would be an anonymous bind, which succeeds with any password.
             if not name:
                 raise AuthenticationError(_WRONG)
             with self._bound(server, name, password) as own:
@@ -127,7 +128,7 @@ class Directory:
 
     @contextmanager
     def _as_account(self, server: Any) -> Iterator[Any]:
-        """A connection that may look for users and groups. Raises AuthenticationError."""
+        """A connection that may search users and groups. Raises AuthenticationError."""
         options = self._options
         with self._bound(server, options.account, options.account_password) as account:
             if account is None:
@@ -138,7 +139,8 @@ class Directory:
             yield account
 
     def _let_in(self, own: Any, user: str, name: str) -> None:
-        """The user has bound by this name, which with a domain is not its distinguished one."""
+        """Applies the filters to a user who has bound by this name, which with a domain is not its distinguished
+        name."""
         if self._options.domain and self._options.filters.asks:
             name = self._found(own, user)
             if not name:
@@ -147,14 +149,14 @@ class Directory:
 
     @contextmanager
     def _bound(self, server: Any, name: str, password: str) -> Iterator[Any]:
-        """A connection as this name; None if the directory refuses it."""
+        """A connection bound by this name; None if the directory refuses it."""
         from ldap3 import SYNC, Connection
 
         connection = Connection(
             server,
             user=name,
-            # As it is written, as Java's clients and OpenLDAP's send it. Of a text ldap3 would make another one (NFKC
-            # has 2 for ²), or none, which would look like a directory that does not answer.
+            # The bytes as written, as Java's clients and OpenLDAP's send them. ldap3 would change a text (NFKC replaces
+            # ² by 2) or reject it, which would look like a directory that does not answer.
             password=password.encode(),
             client_strategy=SYNC,
             receive_timeout=math.ceil(self._options.timeout_s),
@@ -167,7 +169,7 @@ class Directory:
             connection.unbind()
 
     def _limit_answers(self, connection: Any) -> None:
-        """Each answer comes within the time limit as a whole: `ldap3` has a limit for each part of one only."""
+        """Limits the time of each answer as a whole: `ldap3` only limits each part of one."""
         answer_to = connection.strategy.get_response
 
         def get_response(*arguments: Any, **options: Any) -> Any:
@@ -177,7 +179,7 @@ class Directory:
         connection.strategy.get_response = get_response
 
     def _found(self, connection: Any, user: str) -> str:
-        """The one distinguished name that the user has; empty if there is none or more than one."""
+        """The user's only distinguished name; empty if there is none or more than one."""
         options = self._options
         if options.filters.user_search:
             found = search(connection, options.base, filled(options.filters.user_search, user, ""), limit=2)
@@ -197,7 +199,7 @@ class Directory:
         return ""
 
     def names_of(self, user: str) -> tuple[str, ...]:
-        """What the user may be called in the directory; nothing that a user says becomes syntax there."""
+        """Names of the user in the directory. Text from the user is escaped."""
         from ldap3.utils.dn import escape_rdn
 
         options = self._options
@@ -210,14 +212,14 @@ class Directory:
 
 
 _LEFT_OUT = frozenset("\u034f\u1806\u180b\u180c\u180d\ufffc") | {chr(code) for code in range(0xFE00, 0xFE10)}
-"""What directories leave out of names before they compare them, besides characters that are not printed."""
+"""Characters that directories ignore when they compare names, in addition to non-printable ones."""
 
 
 def is_compared_as_written(user: str) -> bool:
-    """Whether directories compare a name as it is written, but for its case.
+    """Whether directories compare the name as it is written, apart from its case.
 
-    They prepare names first (RFC 4518): compatible characters become one, blanks at the ends and between others are
-    left out, and so is what is not printed. With such a spelling one account would be a second user here.
+    They prepare names first (RFC 4518): compatible characters are unified, and blanks at the ends, repeated blanks and
+    non-printable characters are removed. With such a spelling, one account would be a second user here.
     """
     if user != " ".join(user.split()) or user != unicodedata.normalize("NFKC", user):
         return False

@@ -1,8 +1,8 @@
-"""Which users of a directory are let in: lists of users and groups, searches, and a query, as Hive's keys have them.
+"""Filters for users of a directory: lists of users and groups, searches, and a query, as in Hive's settings.
 
-Facts: `LdapSearch`, `QueryFactory` and the filters of package `ldap` (Hive 4.0, 4.1). Where Hive compares the first
-part of a distinguished name, whole names are compared here: `uid=ann` of another branch is another user. What a user
-says is escaped wherever it becomes a part of a filter (RFC 4515).
+Facts: `LdapSearch`, `QueryFactory` and the filters of package `ldap` (Hive 4.0, 4.1). Hive compares only the first part
+of a distinguished name; here whole names are compared, because `uid=ann` of another branch is another user. Text from
+the user is escaped in filters (RFC 4515).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.values import frozen
 
 USER, USER_DN = "{0}", "{1}"
-"""In search filters: the user's name, and its distinguished name."""
+"""Placeholders in search filters: the user's name, and its distinguished name."""
 
 _NOT_LET_IN = "the user is not let in by this server's filters"
 _FOUND = (0, 4, 32)
-"""Results of a search that say something: success, size limit exceeded (there are more), no such object (RFC 4511)."""
+"""Result codes of a successful search: success, size limit exceeded (there are more), no such object (RFC 4511)."""
 
 _IN_PART = (4, 11)
-"""Of one that finds more than the directory shows: size limit, administrative limit exceeded."""
+"""Result codes of an incomplete search: size limit, administrative limit exceeded."""
 
 
 class PartlyAnsweredError(AuthenticationError):
-    """The directory does answer, but says a part only of what there is about a user: about others it may say all."""
+    """The directory answers, but only with a part of the entries for a user; it may answer completely about others."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, "unavailable")
@@ -33,29 +33,29 @@ class PartlyAnsweredError(AuthenticationError):
 
 @frozen
 class FilterOptions:
-    """What a user must satisfy. Nothing set: whoever can bind is let in."""
+    """Conditions for a user. Without any, every user who can bind is accepted."""
 
     users: frozenset[str] = frozenset()
     """Names in lower case; empty: any."""
     groups: frozenset[str] = frozenset()
-    """Names in lower case; one is enough; empty: any."""
+    """Names in lower case, of which one is sufficient; empty: any."""
     group_bases: tuple[str, ...] = ()
-    """Below which groups are looked for."""
+    """Bases of the search for groups."""
     group_class: str = "groupOfNames"
     group_key: str = "member"
     """Attribute of groups with their members: distinguished names, or names."""
     group_name_attribute: str = "uid"
-    """Attribute of groups with their name, where `user_key` is set."""
+    """Attribute of groups with their name, used with `user_key`."""
     user_key: str = ""
-    """Attribute of users with their groups, such as memberOf; if it is set, it counts in place of `group_key`."""
+    """Attribute of users with their groups, such as memberOf; if set, it is used instead of `group_key`."""
     base: str = ""
-    """Below which users and the query's entries are looked for."""
+    """Base of the search for users and for entries of the query."""
     query: str = ""
-    """A filter that must find the user, or an entry that has it as `group_key`."""
+    """A filter that must find the user, or an entry with the user as `group_key`."""
     user_search: str = ""
     """A filter with USER that must find the user below `base`."""
     group_search: str = ""
-    """A filter with USER or USER_DN that must find something below `group_search_base`."""
+    """A filter with USER or USER_DN that must find an entry below `group_search_base`."""
     group_search_base: str = ""
 
     @property
@@ -65,13 +65,13 @@ class FilterOptions:
 
 
 class DirectoryFilter:
-    """Asks over a connection that may search: the user's own, or an account's."""
+    """Checks users over a connection that may search: the user's own, or an account's."""
 
     def __init__(self, options: FilterOptions) -> None:
         self._options = options
 
     def check(self, connection: Any, user: str, user_dn: str) -> None:
-        """Raises AuthenticationError when the user is not let in, or the directory does not say."""
+        """Raises AuthenticationError if the user is refused or the directory does not answer."""
         options = self._options
         if options.users and user.lower() not in options.users:
             raise AuthenticationError(_NOT_LET_IN)
@@ -89,7 +89,7 @@ class DirectoryFilter:
                 raise AuthenticationError(_NOT_LET_IN)
 
     def groups_of(self, connection: Any, user: str, user_dn: str) -> frozenset[str]:
-        """Names in lower case of the groups below `group_bases` that the user is in. Raises AuthenticationError."""
+        """Names, in lower case, of the user's groups below `group_bases`. Raises AuthenticationError."""
         options = self._options
         if options.user_key:
             found = [
@@ -121,7 +121,7 @@ class DirectoryFilter:
         return any(first_value(name).lower() in options.groups for name in found)
 
     def _groups_named(self, connection: Any, group: str) -> list[str]:
-        """A name that two groups have names none, as in Hive."""
+        """Distinguished names of a group. A name that two groups share matches none, as in Hive."""
         options = self._options
         wanted = f"(&{_class(options.group_class)}{_any(options.group_name_attribute, (group,))})"
         found = [name for base in options.group_bases for name in search(connection, base, wanted, limit=2)]
@@ -136,20 +136,20 @@ class DirectoryFilter:
 
 
 def search(connection: Any, base: str, text: str, *, limit: int = 0, scope: str = "SUBTREE") -> list[str]:
-    """Distinguished names of what is found, `limit` at most if it is not 0. Raises AuthenticationError."""
+    """Distinguished names of the entries found, at most `limit` unless it is 0. Raises AuthenticationError."""
     connection.search(base, text, search_scope=scope, size_limit=limit)
     return [str(one["dn"]) for one in _entries(connection, limit)]
 
 
 def values(connection: Any, name: str, attribute: str) -> list[str]:
-    """Of an attribute of the entry with this distinguished name. Raises AuthenticationError."""
+    """Values of an attribute of the entry with this distinguished name. Raises AuthenticationError."""
     connection.search(name, "(objectClass=*)", search_scope="BASE", attributes=[attribute])
     found = [one["raw_attributes"].get(attribute, ()) for one in _entries(connection, 0)]
     return [value.decode("utf-8", "replace") for of_entry in found for value in of_entry]
 
 
 def _entries(connection: Any, limit: int) -> list[Any]:
-    """What the last search found. Raises AuthenticationError when it says nothing, or only a part."""
+    """Results of the last search. Raises AuthenticationError if it failed or was incomplete."""
     code = connection.result["result"]
     if code not in _FOUND or (code == 4 and not limit):
         description = connection.result.get("description")
@@ -160,7 +160,7 @@ def _entries(connection: Any, limit: int) -> list[Any]:
 
 
 def filled(text: str, user: str, user_dn: str) -> str:
-    """A search filter with what it is about. One pass: what is put in is not looked through again."""
+    """A search filter with its placeholders replaced, in one pass: replacements are not expanded again."""
     from ldap3.utils.conv import escape_filter_chars
 
     parts = []
@@ -195,13 +195,13 @@ def first_value(name: str) -> str:
 
 
 def is_below(name: str, base: str) -> bool:
-    """Whether a distinguished name is that of the base, or of an entry below it."""
+    """Whether a distinguished name is the base or below it."""
     inner, outer = ([(key, value.lower()) for key, value in parts_of(one)] for one in (name, base))
     return len(inner) >= len(outer) > 0 and inner[-len(outer) :] == outer
 
 
 def parts_of(name: str) -> list[tuple[str, str]]:
-    """Attribute in lower case and value of each part of a distinguished name (RFC 4514), without its escapes."""
+    """Attribute in lower case and unescaped value of each part of a distinguished name (RFC 4514)."""
     texts = [bytearray()]
     place = 0
     while place < len(name):

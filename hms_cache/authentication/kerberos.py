@@ -1,6 +1,7 @@
-"""GSSAPI (RFC 4752) with Kerberos: tickets of clients against the server's keytab.
+"""GSSAPI (RFC 4752) with Kerberos: verifies clients' tickets with the server's keytab.
 
-Kerberos only, as the RFC says and Java's server does: the library would negotiate others of this machine (SPNEGO).
+Kerberos only, as in the RFC and Java's server: the library would also negotiate other mechanisms of the machine
+(SPNEGO).
 """
 
 from __future__ import annotations
@@ -14,30 +15,30 @@ from hms_cache.authentication.mechanism import AuthenticationError, Mechanism
 from hms_cache.values import frozen
 
 QUALITIES = {"auth": 1, "auth-int": 2, "auth-conf": 4}
-"""Bits of the layers that are offered and chosen (RFC 4752, 3.3)."""
+"""Bits of the security layers offered and chosen (RFC 4752, 3.3)."""
 
 LARGEST_TOKEN_BYTES = 0xFFFFFF
-"""What the field can say."""
+"""Maximum of the field."""
 
 PIECE_BYTES = 64 * 1024
-"""Of a reply that is wrapped at once: what Java's clients say that they take."""
+"""Piece size of a wrapped reply: the maximum that Java's clients accept."""
 
 
 @frozen
 class KerberosOptions:
-    """The server's name and key, and how clients become users."""
+    """The server's principal and keytab, and the mapping of clients to users."""
 
     principal: str
-    """With the host's name in it, not `_HOST`."""
+    """Contains the host name, not `_HOST`."""
     keytab: Path
     qualities: tuple[str, ...]
     local_names: LocalNames
 
 
 class GssapiMechanism(Mechanism):
-    """One client's authentication by its ticket.
+    """Authentication of one client by its ticket.
 
-    The keytab is read for each client anew: a new one needs no restart.
+    The keytab is read anew for each client: a new one needs no restart.
     """
 
     def __init__(self, options: KerberosOptions) -> None:
@@ -47,7 +48,7 @@ class GssapiMechanism(Mechanism):
         self._offered = False
 
     def step(self, response: bytes) -> bytes:
-        """As `Mechanism.step`: the context's tokens, then the choice of the layer."""
+        """See `Mechanism.step`: the tokens of the context, then the choice of the layer."""
         import gssapi
 
         try:
@@ -114,7 +115,7 @@ class GssapiLayer:
         self._encrypts = encrypts
         limit = int(context.get_wrap_size_limit(min(largest_token_bytes, PIECE_BYTES), encrypts))
         self.piece_bytes = max(limit, 1024)
-        """What becomes a token that the client takes."""
+        """Maximum size of data whose token the client accepts."""
 
     def wrap(self, data: bytes | memoryview) -> bytes:
         return bytes(self._context.wrap(bytes(data), self._encrypts).message)
@@ -132,6 +133,6 @@ class GssapiLayer:
 
 
 def told(error: Any) -> str:
-    """The library's words, without its numbers."""
+    """The library's message, without its codes."""
     texts = [*error.get_all_statuses(error.maj_code, True), *error.get_all_statuses(error.min_code, False)]
     return ": ".join(text for text in texts if text) if texts else type(error).__name__

@@ -1,4 +1,4 @@
-"""The keys of an issuer of JSON Web Tokens: a JWKS (RFC 7517) at an address or in a file, read again as it changes."""
+"""The keys of an issuer of JSON Web Tokens: a JWKS (RFC 7517) at an address or in a file, reloaded at intervals."""
 
 from __future__ import annotations
 
@@ -16,50 +16,49 @@ from hms_cache.clock import elapsed_s
 from hms_cache.values import frozen
 
 MAX_BYTES = 1024 * 1024
-"""Of the document: a hundred keys have some 100 kB."""
+"""Maximum size of the document: a hundred keys have some 100 kB."""
 
 MAX_KEYS = 1000
 
 _PATIENCE_S = 1.0
-"""How long others wait for the thread that reads the document. Who needs a key that is held does not wait; tokens that
-name unknown keys would otherwise keep all threads that check tokens for as long as a silent issuer may take."""
+"""How long threads wait for the thread that reads the document. Threads that need a known key do not wait. Without the
+limit, tokens with unknown keys would block all checking threads for as long as an issuer does not answer."""
 
 SCHEMES = ("https", "http", "file")
 
 
 _KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
-"""Of keys, by the first letters of the algorithms that they are for."""
+"""Key types, by the first letters of the algorithms."""
 
 
 class KeySetError(Exception):
-    """The keys cannot be had."""
+    """The keys cannot be loaded."""
 
 
 @frozen
 class KeySetOptions:
-    """Where the keys are, and how often they are looked for."""
+    """Location of the keys, and intervals."""
 
     url: str
     ca_file: str | None
-    """Authorities of https addresses; None: those of the system."""
+    """Certificate authorities for https addresses; None: those of the system."""
     timeout_s: float
     refresh_interval_s: float
-    """A key that is taken out of the document is trusted this much longer, at most."""
+    """Maximum time for which a key removed from the document is still trusted."""
     retry_interval_s: float
-    """Between two attempts, whether because the document could not be read or because a token names an unknown key:
-    clients cannot make the server ask more often."""
+    """Minimum time between two attempts, after a failed one or for a token with an unknown key: clients cannot make the
+    server ask more often."""
 
 
 @frozen
 class IssuerKey:
-    """One entry of the document."""
+    """An entry of the document."""
 
     entry: dict[str, Any]
 
     def of(self, algorithm: str) -> Any:
-        """What PyJWT checks signatures of this algorithm with; None where it is no key for it: what a key is for is not
-        the token's to say.
-        """
+        """The key in PyJWT's form for this algorithm; None if it is not for this algorithm: a token must not decide
+        what a key is used for."""
         import jwt
 
         if self.entry.get("alg", algorithm) != algorithm or self.entry.get("kty") != _KINDS.get(algorithm[:2]):
@@ -71,40 +70,41 @@ class IssuerKey:
 
 
 class KeySet:
-    """Thread-safe. Blocks on the document's server while it reads: one thread for `timeout_s`, others for a second."""
+    """Keys of an issuer. Thread-safe. While the document is read, one thread blocks for up to `timeout_s`, others for
+    up to a second."""
 
     def __init__(self, options: KeySetOptions, now_s: Callable[[], float] = elapsed_s) -> None:
         self._options = options
         self._now_s = now_s
         self._turns = threading.Condition()
-        """Guards `_reading_since_s`; no document is read under it."""
+        """Guards `_reading_since_s`; not held while the document is read."""
         self._reading_since_s: float | None = None
-        """Of the thread whose turn it is to read: who waits for it needs the same document."""
+        """Start time of the thread that reads the document; others that wait need the same document."""
         self._keys: dict[str | None, list[IssuerKey]] = {}
-        """By their ids; replaced as a whole."""
+        """By key id; replaced as a whole."""
         self._read_at_s: float | None = None
         self._tried_at_s: float | None = None
         self.generation = 0
-        """Raised by each new document: what was proven by the one before is proven anew."""
+        """Incremented by each new document: results of checks with earlier keys are checked again."""
 
     def load(self) -> None:
-        """At the start. Raises KeySetError."""
+        """Loads the keys at the start. Raises KeySetError."""
         with self._turn():
             self._read()
 
     @property
     def is_current(self) -> bool:
-        """Whether what these keys have proven counts without a look at the document: asks nobody.
+        """Whether results of these keys may be used without reading the document. Does not block.
 
-        They do once their time is over, too, while a thread reads the document or it could not be read a moment ago,
-        as in `keep_current`.
+        True also after the refresh interval while a thread reads the document or soon after a failed attempt, as in
+        `keep_current`.
         """
         if not self._is_due(1):
             return True
         return not self._is_due(2) and (self._reading_since_s is not None or not self._may_try())
 
     def keep_current(self) -> None:
-        """Reads the document again when its time is over. Raises KeySetError when its keys may be trusted no more."""
+        """Reads the document again if it is due. Raises KeySetError if the keys may not be trusted any more."""
         if not self._is_due(1) or (self._reading_since_s is not None and not self._is_due(2)):
             return
         try:
@@ -118,9 +118,8 @@ class KeySet:
                 raise
 
     def candidates(self, key_id: str | None) -> list[IssuerKey]:
-        """Keys with this id; for a token that names none, all. An unknown id makes the document be read again. Raises
-        KeySetError.
-        """
+        """The keys with this id; all keys for a token without one. An unknown id causes the document to be read again.
+        Raises KeySetError."""
         self.keep_current()
         found = self._named(key_id)
         if found:
@@ -140,7 +139,7 @@ class KeySet:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """One thread at a time. Raises KeySetError when another one takes long."""
+        """Admits one thread at a time. Raises KeySetError if another one takes too long."""
         with self._turns:
             while self._reading_since_s is not None:
                 left_s = self._reading_since_s + _PATIENCE_S - self._now_s()
@@ -155,7 +154,8 @@ class KeySet:
                 self._turns.notify_all()
 
     def _is_due(self, times: int) -> bool:
-        """Whether the document is older than so many intervals. After one it is read again, after two not trusted."""
+        """Whether the document is older than this many intervals: after one it is read again, after two it is no longer
+        trusted."""
         age_limit_s = times * self._options.refresh_interval_s
         return self._read_at_s is None or self._now_s() >= self._read_at_s + age_limit_s
 

@@ -1,7 +1,7 @@
-"""Tokens of a file, each bound to a user: who listens to the change feed.
+"""Tokens in a file, each bound to a user, for listeners of the change feed.
 
-A line has a user's name, blanks, and a token, or ``sha256:`` and the token's digest in hexadecimal; ``#`` begins a
-line that says nothing. Only digests are kept.
+A line contains a user's name, blanks, and a token, or ``sha256:`` and the token's digest in hexadecimal; lines that
+begin with ``#`` are comments. Only digests are kept in memory.
 """
 
 from __future__ import annotations
@@ -14,25 +14,28 @@ from pathlib import Path
 from hms_cache.authentication.local_names import MAX_PRINCIPAL_CHARACTERS
 
 LEAST_CHARACTERS = 16
-"""Of a token: a shorter one can be guessed over the network."""
+"""Minimum length of a token: a shorter one could be guessed over the network."""
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})", re.ASCII)
 
 
 class ListenerTokensError(ValueError):
-    """The file cannot be used; the message says where and why, and no token."""
+    """The file cannot be used; the message says where and why, without the token."""
 
 
 class ListenerTokens:
-    """Those of one file; replaced as a whole when it is read again. Thread-safe."""
+    """The tokens of one file; replaced as a whole on reload. Thread-safe."""
 
     def __init__(self, path: Path | None) -> None:
-        """None: there are none. Raises ListenerTokensError."""
+        """Raises ListenerTokensError.
+
+        :param path: None: no tokens.
+        """
         self._users = self.read(path)
 
     @staticmethod
     def read(path: Path | None) -> Mapping[bytes, str]:
-        """What the file says now, for `take`. Raises ListenerTokensError."""
+        """The tokens in the file, for `take`. Raises ListenerTokensError."""
         if path is None:
             return {}
         try:
@@ -45,11 +48,11 @@ class ListenerTokens:
             raise ListenerTokensError(f"{path}, {error}") from error
 
     def take(self, users: Mapping[bytes, str]) -> None:
-        """These are the tokens from now on."""
+        """Replaces the tokens."""
         self._users = users
 
     def user_of(self, token: str) -> str | None:
-        """Whose token it is; None: nobody's."""
+        """The user of a token; None if the token is unknown."""
         return self._users.get(hashlib.sha256(token.encode("utf-8", "replace")).digest())
 
 

@@ -1,7 +1,7 @@
-"""Kerberos' principals as users: Hadoop's `hadoop.security.auth_to_local`.
+"""Maps Kerberos principals to users: Hadoop's `hadoop.security.auth_to_local`.
 
-The rules are those of Hadoop's KerberosName (hadoop-auth 3.3): the first that applies decides, and a name that none
-applies to is refused.
+The rules are those of Hadoop's KerberosName (hadoop-auth 3.3): the first matching rule decides, and a name without one
+is rejected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Rule:
     lower: bool = False
 
     def applied(self, parts: tuple[str, ...], default_realm: str) -> str | None:
-        """`parts`: the realm, then the components."""
+        """:param parts: the realm, then the components."""
         if self.components == 0:
             return parts[1] if parts[0] in ("", default_realm) else None
         if self.components != len(parts) - 1:
@@ -47,7 +47,7 @@ class LocalNames:
     """The rules of one server."""
 
     def __init__(self, rules: str, default_realm: str) -> None:
-        """Raises ValueError for a text that is no rule."""
+        """Raises ValueError if the text is not a list of rules."""
         self._default_realm = default_realm
         self._rules: list[_Rule] = []
         position, rules = 0, rules.strip()
@@ -59,7 +59,7 @@ class LocalNames:
             self._rules.append(_rule(found))
 
     def of(self, principal: str) -> str:
-        """The user. Raises AuthenticationError."""
+        """The user of a principal. Raises AuthenticationError."""
         found = _PRINCIPAL.fullmatch(principal) if len(principal) <= MAX_PRINCIPAL_CHARACTERS else None
         if found is None:
             raise AuthenticationError("not a name of a Kerberos principal")

@@ -1,4 +1,4 @@
-"""What a SASL mechanism is to the negotiation (RFC 4422)."""
+"""Interface between a SASL mechanism and the negotiation (RFC 4422)."""
 
 from __future__ import annotations
 
@@ -7,58 +7,57 @@ from typing import NamedTuple, Protocol
 
 
 class AuthenticationError(Exception):
-    """The client is not who it says, or cannot show it. The text is told to the client."""
+    """The client's identity is not proven. The text is sent to the client."""
 
     def __init__(self, text: str, outcome: str = "refused") -> None:
-        """`outcome`: under which it is counted."""
+        """:param outcome: label under which it is counted."""
         super().__init__(text)
         self.outcome = outcome
 
 
 class SecurityLayer(Protocol):
-    """Protection of what is sent after the negotiation, where one was agreed on."""
+    """Protects the data after the negotiation, if a layer was agreed on."""
 
     piece_bytes: int
-    """What becomes a token that the client takes, at most."""
+    """Maximum size of data whose token the client accepts."""
 
     def wrap(self, data: bytes | memoryview) -> bytes:
-        """What is sent for `data`."""
+        """The token for `data`."""
 
     def unwrap(self, data: bytes) -> bytes:
-        """What was sent. Raises AuthenticationError when it was changed on its way, or is none of the client's."""
+        """The data in a token. Raises AuthenticationError if it was changed or is not from the client."""
 
 
 class Identity(NamedTuple):
-    """Who a client has shown to be."""
+    """The proven identity of a client."""
 
     user: str
-    """The short name, as Hadoop's: who it is to the catalog and to the policy."""
+    """The short name, as in Hadoop: the user for the catalog and for the policy."""
     principal: str
-    """The name under which it authenticated."""
+    """The name under which the client authenticated."""
     mechanism: str
-    """By SASL's name."""
+    """SASL's name of it."""
     real_user: str = ""
-    """Who acts for it: who asked for the token of somebody else. Empty: nobody does."""
+    """The user who acts for `user`: the one who asked for the token. Empty: nobody does."""
     groups: frozenset[str] = frozenset()
-    """Those that the issuer of its bearer token names."""
+    """The groups in its bearer token."""
 
 
 class Mechanism(ABC):
-    """One client's authentication."""
+    """Authentication of one client."""
 
     def __init__(self) -> None:
         self.user = ""
-        """Who it is, once `complete`: a short name, as Hadoop's."""
+        """The user, once `complete`: a short name, as in Hadoop."""
         self.principal = ""
-        """The name that authenticated, of which `user` was made."""
+        """The authenticated name, from which `user` is derived."""
         self.real_user = ""
-        """As `Identity.real_user`, once `complete`."""
+        """See `Identity.real_user`; set once `complete`."""
         self.complete = False
         self.layer: SecurityLayer | None = None
-        """None: what follows is sent as it is."""
+        """None: data after the negotiation is not protected."""
 
     @abstractmethod
     def step(self, response: bytes) -> bytes:
-        """Takes a response, returns the next challenge. May block: on a keytab, or a directory. Raises
-        AuthenticationError.
-        """
+        """Takes a response and returns the next challenge. May block on a keytab or a directory. Raises
+        AuthenticationError."""

@@ -1,8 +1,8 @@
-"""Thrift's SASL negotiation, the server's side, without a socket.
+"""Thrift's SASL negotiation, server side, without a socket.
 
-As Java's TSaslServerTransport has it (libthrift 0.9 to 0.16): a message is a status byte, the length of its payload in
-four bytes, and the payload. The client sends START with the mechanism's name and then its responses; the server answers
-with challenges (OK), COMPLETE, or BAD and ERROR with a text.
+As in Java's TSaslServerTransport (libthrift 0.9 to 0.16): a message is a status byte, the length of the payload in four
+bytes, and the payload. The client sends START with the mechanism's name and then its responses; the server answers with
+challenges (OK), COMPLETE, or BAD and ERROR with a text.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from hms_cache.input_limits import exceeded, input_limits
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 
 MAX_NAME_BYTES = 64
-"""Of a mechanism: RFC 4422 allows 20 characters."""
+"""Maximum length of a mechanism's name: RFC 4422 allows 20 characters."""
 
 MAX_STEPS = 10
-"""Responses of one client: GSSAPI takes three, and one more for each round of its context."""
+"""Maximum number of responses of a client: GSSAPI takes three, and one more for each further round of its context."""
 
 HEADER = struct.Struct("!BI")
 """Status and length of the payload of a message."""
@@ -30,9 +30,9 @@ no other way to tell this from a wrong password."""
 
 
 class Negotiation:
-    """Takes bytes, gives back responses for the mechanism's `step`, and frames what it returns.
+    """Takes bytes, returns responses for the mechanism's `step`, and frames the results.
 
-    Bytes after the last message of the negotiation are the client's first call: see `rest`.
+    Bytes after the last message of the negotiation belong to the client's first call: see `rest`.
     """
 
     def __init__(self, mechanisms: Mapping[str, Callable[[], Mechanism]]) -> None:
@@ -43,18 +43,17 @@ class Negotiation:
         self.mechanism_name = ""
 
     def feed(self, data: bytes) -> None:
-        """Bytes of the client."""
+        """Adds bytes from the client."""
         self._buffer += data
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that wait."""
+        """Number of buffered bytes."""
         return len(self._buffer)
 
     def next_response(self) -> bytes | None:
-        """The next whole response, None when more bytes are needed. Raises AuthenticationError, before a payload that
-        is too long has come.
-        """
+        """The next complete response; None if more bytes are needed. Raises AuthenticationError; for a payload that is
+        too long, before it has arrived."""
         while True:
             payload = self._next_message()
             if payload is None:
@@ -72,14 +71,14 @@ class Negotiation:
         return HEADER.pack(COMPLETE if self.mechanism.complete else OK, len(challenge)) + challenge
 
     def rest(self) -> bytes:
-        """What came after the negotiation."""
+        """The bytes after the negotiation."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         return rest
 
     @staticmethod
     def refusal(error: AuthenticationError) -> bytes:
-        """The message that ends a negotiation in vain."""
+        """The message that ends a failed negotiation."""
         text = (str(error) + (TRY_AGAIN if error.outcome == "unavailable" else "")).encode()
         return HEADER.pack(BAD if error.outcome == "bad_message" else ERROR, len(text)) + text
 
@@ -93,7 +92,7 @@ class Negotiation:
         if len(buffer) < HEADER.size:
             return None
         length = HEADER.unpack_from(buffer)[1]
-        # Java's client says BAD, with a text, in place of START when it finds no ticket.
+        # Java's client sends BAD, with a text, instead of START if it finds no ticket.
         if status == START and length > MAX_NAME_BYTES:
             raise AuthenticationError(
                 f"the name of a mechanism has {length} bytes; {MAX_NAME_BYTES} are allowed", "bad_message"

@@ -1,4 +1,4 @@
-"""PLAIN (RFC 4616): a name and a password, checked by whoever knows them."""
+"""PLAIN (RFC 4616): a name and a password, checked by a callback."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Callable
 from hms_cache.authentication.mechanism import AuthenticationError, Mechanism
 
 MAX_CHARACTERS = 1024
-"""Of names and password, each."""
+"""Maximum length of names and of the password."""
 
 CheckPassword = Callable[[str, str], None]
-"""Takes user and password; may block. Raises AuthenticationError."""
+"""Checks a user and a password. May block. Raises AuthenticationError."""
 
 
 class PlainMechanism(Mechanism):
-    """One client's authentication by its password."""
+    """Authentication of one client by its password."""
 
     def __init__(self, check: CheckPassword, *, is_folded: bool = False) -> None:
-        """`is_folded`: the user's name is in lower case here, however the client writes it."""
+        """:param is_folded: whether the user's name is converted to lower case."""
         super().__init__()
         self._check = check
         self._is_folded = is_folded
 
     def step(self, response: bytes) -> bytes:
-        """As `Mechanism.step`; there is one."""
+        """See `Mechanism.step`; there is only one step."""
         try:
             acting_as, user, password = response.decode().split("\0")
         except ValueError as error:
@@ -33,7 +33,7 @@ class PlainMechanism(Mechanism):
         if acting_as not in ("", user):
             raise AuthenticationError(f"{user!r} cannot act as {acting_as!r}")
         if not password:
-            # A directory takes an empty password for "nobody" and says yes (RFC 4513, 5.1.2).
+            # A directory treats an empty password as an anonymous bind, which succeeds (RFC 4513, 5.1.2).
             raise AuthenticationError("PLAIN: the password is empty")
         self._check(user, password)
         self.user = self.principal = _lower(user) if self._is_folded else user
@@ -42,9 +42,9 @@ class PlainMechanism(Mechanism):
 
 
 def _lower(user: str) -> str:
-    """Each letter by itself, as directories compare names: no two accounts become one user.
+    """Lower case of each character separately, as directories compare names, so that no two accounts become one user.
 
-    Python's own ways would do that. `casefold` makes ss of ß, which OpenLDAP takes for two names, and `lower` makes
-    another letter of a sigma at the end of a word.
+    Python's functions on the whole text would merge some: `casefold` turns ß into ss, which OpenLDAP distinguishes, and
+    `lower` maps a sigma at the end of a word to another letter.
     """
     return "".join(map(str.lower, user))

@@ -1,4 +1,4 @@
-"""Addresses of metastores, and connections to those that use TLS, which verify the server's certificate.
+"""Addresses of metastores, and TLS connections to them, which verify the server's certificate.
 
 The authorities are the system's; `SSL_CERT_FILE` in the environment names others (OpenSSL).
 """
@@ -16,7 +16,7 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.values import frozen
 
 DEFAULT_PORT = 9083
-"""The port that Hive's metastore listens on if nothing else is said."""
+"""The default port of Hive's metastore."""
 
 _PORTS = {"thrift": DEFAULT_PORT, "thrift+tls": DEFAULT_PORT, "http": 80, "https": 443}
 """By scheme: the port if none is said."""
@@ -30,7 +30,7 @@ DEFAULT_PATH = "/metastore"
 
 @frozen
 class Address:
-    """Where a metastore listens."""
+    """The address of a metastore."""
 
     host: str
     port: int = DEFAULT_PORT
@@ -42,7 +42,7 @@ class Address:
     def parse(cls, uri: str) -> Address:
         """`thrift://host:port`, `thrift+tls://host:port`, `http://host:port/metastore` or `https://…`.
 
-        Without a port it is 9083, and that of HTTP with these schemes. Raises ConfigurationError.
+        The default port is 9083, or that of HTTP or HTTPS. Raises ConfigurationError.
         """
         try:
             parts = urlsplit(uri.strip())
@@ -75,14 +75,14 @@ class Address:
 
 
 def verifying_context() -> ssl.SSLContext:
-    """TLS 1.2 at least; the certificate must be of a known authority and made out to the host."""
+    """Requires TLS 1.2 and a certificate of a known authority for the host."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
 def protected(plain: socket.socket, host: str, context: ssl.SSLContext | None = None) -> ssl.SSLSocket:
-    """The handshake over an open socket, within its time-out. Raises OSError; then the socket is closed."""
+    """Performs the handshake over an open socket, within its timeout. Raises OSError after closing the socket."""
     try:
         return (context or verifying_context()).wrap_socket(plain, server_hostname=host)
     except BaseException:
@@ -99,16 +99,16 @@ class TlsSocket(TSocket):  # type: ignore[misc]  # untyped
         self.handle: Any
 
     def open(self) -> None:
-        """Connects and shakes hands. Raises TTransportException or OSError."""
+        """Connects and performs the handshake. Raises TTransportException or OSError."""
         super().open()
         plain, self.handle = self.handle, None
         self.handle = protected(plain, self.host, self._context)
 
     def isOpen(self) -> bool:
-        """Whether it was opened and not closed: a socket with TLS cannot be looked into."""
+        """Whether it was opened and not closed: the state of a TLS socket cannot be inspected."""
         return self.handle is not None
 
 
 def thrift_socket(host: str, port: int, *, tls: bool, context: ssl.SSLContext | None = None) -> TSocket:
-    """A socket of Thrift's for an address."""
+    """A Thrift socket for an address."""
     return TlsSocket(host, port, context) if tls else TSocket(host, port)

@@ -1,7 +1,7 @@
-"""Groups of users as the operating system's name service (NSS) has them: of files, or of a directory behind it.
+"""Groups of users from the operating system's name service (NSS): from files, or from a directory behind it.
 
-Facts: `ShellBasedUnixGroupsMapping` and `JniBasedUnixGroupsMapping` (hadoop-common 3.3) ask the same: a user whom the
-system does not know is in none.
+Facts: `ShellBasedUnixGroupsMapping` and `JniBasedUnixGroupsMapping` (hadoop-common 3.3) use the same service: a user
+unknown to the system has no groups.
 """
 
 from __future__ import annotations
@@ -16,31 +16,32 @@ from concurrent.futures import Future
 
 TIMEOUT_S = 5.0
 MAX_AT_ONCE = 4
-"""Questions that are not answered yet; others wait for a place, no longer than the time limit."""
+"""Maximum number of pending questions; others wait, at most for the time limit."""
 
 
 class SystemGroups:
-    """Thread-safe. Asks on threads of its own: a name service that hangs keeps `MAX_AT_ONCE` of them, no caller's."""
+    """Asks the name service on threads of its own: a service that hangs blocks `MAX_AT_ONCE` of them, but no caller.
+    Thread-safe."""
 
     def __init__(
         self,
         look: Callable[[str], frozenset[str]] | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """`look`: stands for the system."""
+        """:param look: replaces the system's look-up."""
         self._look = look or groups_of
         self._timeout_s = timeout_s
         self._places = threading.BoundedSemaphore(MAX_AT_ONCE)
 
     def of(self, user: str) -> frozenset[str]:
-        """Raises TimeoutError when the system does not answer, OSError when it answers with an error or cannot be
+        """The groups of a user. Raises TimeoutError if the system does not answer, OSError if it fails or cannot be
         asked."""
         if not self._places.acquire(timeout=self._timeout_s):
             raise TimeoutError("the system's name service is busy")
         answer: Future[frozenset[str]] = Future()
         try:
             threading.Thread(target=self._ask, args=(user, answer), name="hms-groups", daemon=True).start()
-        except RuntimeError as error:  # the system has no more threads now
+        except RuntimeError as error:  # the system has no more threads
             self._places.release()
             raise OSError(str(error)) from error
         return answer.result(self._timeout_s)
@@ -55,13 +56,13 @@ class SystemGroups:
 
 
 def groups_of(user: str) -> frozenset[str]:
-    """Asks the name service; may wait for as long as it likes."""
+    """Asks the name service. May block without a time limit."""
     try:
         entry = pwd.getpwnam(user)
-    except (KeyError, ValueError):  # ValueError: a text that is no name of the system's
+    except (KeyError, ValueError):  # ValueError: the text cannot be a name of the system
         return frozenset()
     found = set()
     for number in os.getgrouplist(user, entry.pw_gid):
-        with contextlib.suppress(KeyError):  # a number without a name
+        with contextlib.suppress(KeyError):  # a group id without a name
             found.add(grp.getgrgid(number).gr_name)
     return frozenset(found)

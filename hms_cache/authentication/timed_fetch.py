@@ -1,4 +1,4 @@
-"""A small document from an address of http or https, within a time for all of it."""
+"""Fetches a small document over HTTP or HTTPS, with a time limit for the whole transfer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from hms_cache.cut_connections import OpenedSockets, opened_within
 
 
 class FetchError(Exception):
-    """There was no whole answer, or none that is HTTP."""
+    """The answer was incomplete or not HTTP."""
 
 
 def fetched(url: str, timeout_s: float, *, ca_file: str | None, max_bytes: int) -> bytes:
-    """What the address answers with status 200, up to one byte more than `max_bytes`. Redirections are not followed.
+    """The body that the address returns with status 200, at most `max_bytes` + 1 bytes. Redirections are not followed.
+    Raises FetchError.
 
-    `ca_file`: authorities of https addresses; None: those of the system. Raises FetchError.
+    :param ca_file: certificate authorities for https addresses; None: those of the system.
     """
     ends_at_s = time.monotonic() + timeout_s
     try:
@@ -27,7 +28,7 @@ def fetched(url: str, timeout_s: float, *, ca_file: str | None, max_bytes: int) 
             found: bytes = answer.read(max_bytes + 1)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise FetchError(str(error) or type(error).__name__) from error
-    if time.monotonic() >= ends_at_s:  # what was cut may look whole
+    if time.monotonic() >= ends_at_s:  # a truncated answer may look complete
         raise FetchError(f"no whole answer within {timeout_s:g} s")
     return found
 
@@ -40,7 +41,7 @@ def _opener(sockets: OpenedSockets, url: str, ca_file: str | None) -> urllib.req
 
 
 class _Link(http.client.HTTPConnection):
-    """Its sockets are among those that are cut, also before a proxy is asked for a tunnel."""
+    """A connection whose sockets are closed at the time limit, even before a proxy is asked for a tunnel."""
 
     def __init__(self, sockets: OpenedSockets, host: str, **options: Any) -> None:
         super().__init__(host, **options)
@@ -57,7 +58,7 @@ class _Http(urllib.request.HTTPHandler):
         self._sockets = sockets
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """Over a connection that ends in time."""
+        """Opens a connection that ends in time."""
         link: Any = partial(_Link, self._sockets)
         return self.do_open(link, req)
 
@@ -68,14 +69,14 @@ class _Https(urllib.request.HTTPSHandler):
         self._sockets, self._tls = sockets, context
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """Over a connection that ends in time."""
+        """Opens a connection that ends in time."""
         link: Any = partial(_SecureLink, self._sockets)
         return self.do_open(link, req, context=self._tls)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """The address is the trust: another one is not."""
+    """Refuses redirections: only the configured address is trusted."""
 
     def redirect_request(self, *arguments: Any, **_: Any) -> None:
-        """None: the answer is an error."""
+        """Returns None: the redirection is treated as an error."""
         return

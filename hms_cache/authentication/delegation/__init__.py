@@ -1,1 +1,1 @@
-"""Delegation tokens: what a client of Kerberos asks for, and hands on to processes that have no ticket."""
+"""Delegation tokens: requested by clients with Kerberos, and handed on to processes that have no ticket."""

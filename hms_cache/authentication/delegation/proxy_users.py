@@ -1,6 +1,6 @@
-"""Who may act for others: Hadoop's `hadoop.proxyuser.NAME.users`, `.groups` and `.hosts`.
+"""Impersonation rules: Hadoop's `hadoop.proxyuser.NAME.users`, `.groups` and `.hosts`.
 
-Facts: `DefaultImpersonationProvider` (hadoop-common 3.3). What is not said is not allowed; `*` allows all.
+Facts: `DefaultImpersonationProvider` (hadoop-common 3.3). Whatever no rule allows is denied; `*` allows all.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from hms_cache.values import frozen
 _PARTS = ("users", "groups", "hosts")
 
 GroupsOf = Callable[[str], frozenset[str]]
-"""The groups of a user; may wait for another system. None are known of a user who is not. Raises GroupsUnknownError."""
+"""Returns the groups of a user, none for an unknown one. May wait for another system. Raises GroupsUnknownError."""
 
 
 class GroupsUnknownError(Exception):
-    """Whoever knows the groups of users does not answer."""
+    """The system of groups does not answer."""
 
 
 @frozen
@@ -29,10 +29,10 @@ class _Rule:
 
 
 class ProxyUsers:
-    """The rules of one server. Written `NAME users=a,b groups=g hosts=10.0.0.0/8,h; NAME …`."""
+    """The rules of one server. Format: `NAME users=a,b groups=g hosts=10.0.0.0/8,h; NAME …`."""
 
     def __init__(self, rules: str, groups_of: GroupsOf) -> None:
-        """Raises ValueError for a text that is no list of rules."""
+        """Raises ValueError if the text is not a list of rules."""
         self._groups_of = groups_of
         self._rules: dict[str, _Rule] = {}
         for text in filter(None, map(str.strip, rules.split(";"))):
@@ -51,8 +51,10 @@ class ProxyUsers:
             self._rules[name] = _Rule(**found)
 
     def refusal(self, real_user: str, user: str, address: str, principal: str = "") -> str | None:
-        """Why `real_user`, connected from `address`, may not act for `user`; None: it may. May block on
-        name servers and on whoever knows the groups. `principal`: the name to tell.
+        """The reason why `real_user`, connected from `address`, may not act for `user`; None if it may. May block on
+        name servers and on the system of groups.
+
+        :param principal: the name to use in the message.
         """
         rule = self._rules.get(real_user, _Rule())
         refusal = f"User: {principal or real_user} is not allowed to impersonate {user}"
@@ -66,12 +68,12 @@ class ProxyUsers:
         return None
 
     def _has_group(self, rule: _Rule, user: str) -> bool:
-        """Raises GroupsUnknownError."""
+        """Whether the user is in one of the rule's groups. Raises GroupsUnknownError."""
         return "*" in rule.groups or bool(rule.groups and rule.groups & self._groups_of(user))
 
 
 def _matches(host: str, address: str) -> bool:
-    """`host`: `*`, a network, an address or a name."""
+    """Whether the address matches `host`: `*`, a network, an address or a name."""
     if host in ("*", address):
         return True
     try:

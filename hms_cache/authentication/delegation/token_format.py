@@ -1,8 +1,8 @@
-"""Bytes of delegation tokens, as Hadoop and Hive write them.
+"""Serialization of delegation tokens, compatible with Hadoop and Hive.
 
 Formats: Hadoop's `WritableUtils`, `Text`, `AbstractDelegationTokenIdentifier`, `DelegationKey` and `Token` (3.3),
-Hive's `MetastoreDelegationTokenSupport` and `TokenStoreDelegationTokenSecretManager` (3.1.3, 4.0.1). Tokens and keys
-that Java's servers have written to the database are read here, and the reverse.
+Hive's `MetastoreDelegationTokenSupport` and `TokenStoreDelegationTokenSecretManager` (3.1.3, 4.0.1). Tokens and keys in
+the database can be exchanged with Java servers in both directions.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from typing import NamedTuple
 KIND = b"HIVE_DELEGATION_TOKEN"
 
 MAX_TEXT_BYTES = 767
-"""Of what a token or key becomes in the database: the columns of Hive's schema end there."""
+"""Maximum size of an encoded token or key: the width of the columns in Hive's schema."""
 
 _VERSION = 0
 _LONG = struct.Struct("!q")
 
 
 class MalformedTokenError(ValueError):
-    """Bytes that are no token, identifier or key."""
+    """The bytes are not a valid token, identifier or key."""
 
 
 class TokenIdentifier(NamedTuple):
-    """Who a token stands for, and how long. Times are in milliseconds since 1970."""
+    """The user that a token stands for, and its times, in epoch milliseconds."""
 
     owner: str
-    """As who asked for it wrote the name: often a principal."""
+    """The name as written by the client that asked for the token: often a principal."""
     renewer: str
-    """A short name; empty: nobody may renew it."""
+    """A short name; empty: nobody may renew the token."""
     real_user: str
-    """Who asked for the token of somebody else; empty: the owner did."""
+    """The user who asked for a token for somebody else; empty: the owner did."""
     issued_ms: int
     max_ms: int
-    """After it the token is of no use."""
+    """End of the token's validity, even if renewed."""
     sequence: int
     master_key_id: int
 
     def encoded(self) -> bytes:
-        """Its bytes: what the key signs, and the client's name in DIGEST-MD5."""
+        """The encoded identifier: the bytes that the key signs, and the client's name in DIGEST-MD5."""
         texts = b"".join(_text(name.encode()) for name in (self.owner, self.renewer, self.real_user))
         numbers = (self.issued_ms, self.max_ms, self.sequence, self.master_key_id)
         return bytes([_VERSION]) + texts + b"".join(map(_number, numbers))
@@ -60,16 +60,17 @@ class TokenIdentifier(NamedTuple):
 
 
 class Token(NamedTuple):
-    """What a client is given."""
+    """The token as given to a client."""
 
     identifier: bytes
     password: bytes
     kind: bytes = KIND
     service: bytes = b""
-    """Which of several metastores it is for: `hive.metastore.token.signature` of the client, which sets it."""
+    """The metastore that the token is for, if there are several: `hive.metastore.token.signature`, set by the
+    client."""
 
     def to_url(self) -> str:
-        """The text that travels: base64 for URLs, without padding."""
+        """The text form: URL-safe base64 without padding."""
         parts = (_sized(self.identifier), _sized(self.password), _text(self.kind), _text(self.service))
         return base64.urlsafe_b64encode(b"".join(parts)).decode().rstrip("=")
 
@@ -83,11 +84,11 @@ class Token(NamedTuple):
 
 
 class StoredToken(NamedTuple):
-    """What the database keeps of a token beside its identifier."""
+    """The value that the database stores for a token's identifier."""
 
     password: bytes
     renew_ms: int
-    """Until when it was last renewed."""
+    """End of the current renewal period."""
 
     def encoded(self) -> bytes:
         """`MetastoreDelegationTokenSupport.encodeDelegationTokenInformation`."""
@@ -103,11 +104,11 @@ class StoredToken(NamedTuple):
 
 
 class MasterKey(NamedTuple):
-    """What tokens are signed with."""
+    """A key that signs tokens."""
 
     key_id: int
     expiry_ms: int
-    """Tokens that it signed have ended by then."""
+    """All tokens signed with it have expired by then."""
     secret: bytes
 
     def encoded(self) -> bytes:
@@ -116,7 +117,7 @@ class MasterKey(NamedTuple):
 
     @classmethod
     def decoded(cls, data: bytes) -> MasterKey:
-        """Raises MalformedTokenError. A key without a secret is one: -1 stands for its length."""
+        """Raises MalformedTokenError. A key without a secret is valid: its length is -1."""
         reader = Reader(data)
         key_id, expiry_ms, length = reader.number(), reader.number(), reader.number()
         found = cls(key_id, expiry_ms, reader.take(max(length, 0)))
@@ -125,13 +126,13 @@ class MasterKey(NamedTuple):
 
 
 def to_base64(data: bytes, *, padded: bool = True) -> str:
-    """As the database has it: Hive 4 pads, Hive 3 does not."""
+    """The text form in the database: Hive 4 pads, Hive 3 does not."""
     text = base64.urlsafe_b64encode(data).decode()
     return text if padded else text.rstrip("=")
 
 
 def from_base64(text: str) -> bytes:
-    """Of either form. Raises MalformedTokenError."""
+    """Accepts both forms. Raises MalformedTokenError."""
     bare = text.rstrip("=")
     try:
         return base64.b64decode(bare + "=" * (-len(bare) % 4), altchars=b"-_", validate=True)
@@ -140,7 +141,7 @@ def from_base64(text: str) -> bytes:
 
 
 def _number(value: int) -> bytes:
-    """Hadoop's variable-length integer of up to 64 bits."""
+    """Encodes Hadoop's variable-length integer of up to 64 bits."""
     if -112 <= value <= 127:
         return value.to_bytes(1, "big", signed=True)
     head = -112
@@ -155,11 +156,11 @@ def _sized(data: bytes) -> bytes:
 
 
 _text = _sized
-"""Hadoop's `Text` is the length in bytes and UTF-8."""
+"""Hadoop's `Text`: the length in bytes, then UTF-8."""
 
 
 class Reader:
-    """Takes values off the front of some bytes; each method raises MalformedTokenError."""
+    """Reads values from bytes, front to back. Each method raises MalformedTokenError."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -1,8 +1,8 @@
 """Issues, renews, cancels and checks delegation tokens.
 
 Rules: `MetastoreDelegationTokenManager` and `TokenStoreDelegationTokenSecretManager` (Hive 4.0.1) with `DBTokenStore`,
-which is the only store here: a token is good on every server of the set, Java's included, and survives restarts. Unlike
-Hive's, a token is cancelled only for its owner, who asked for it, or its renewer, and for who holds its password.
+the only store supported: a token is valid on every server of the set, Java's included, and survives restarts. Unlike in
+Hive, only the owner, the user who asked for it, or the renewer may cancel a token, and only with its password.
 """
 
 from __future__ import annotations
@@ -31,80 +31,83 @@ from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.values import frozen
 
 SECRET_BYTES = 32
-"""Of a new key: HMAC-SHA1 gains nothing from more than its block of 64, and half of it cannot be guessed."""
+"""Size of the secret of a new key: beyond its block of 64 bytes HMAC-SHA1 gains nothing, and half of it cannot be
+guessed."""
 
 _ATTEMPTS = 3
-"""Of an insert whose identifier is taken: two tokens of one owner in one millisecond with one random number."""
+"""Attempts to insert a token whose identifier exists: two tokens of one owner in the same millisecond with the same
+random number."""
 
 
 class TokenError(Exception):
-    """A request about a token that is refused. The text is told to the client."""
+    """A request about a token is refused. The text is sent to the client."""
 
 
 class TokenStore(Protocol):
-    """Texts by identifiers, in the database. Each method is one transaction, but for `remove_tokens`."""
+    """Stores tokens by identifier, as texts, in the database. Each method is one transaction, except
+    `remove_tokens`."""
 
     def add_token(self, identifier: str, token: str) -> bool:
-        """False, and nothing changed, when there is a token with this identifier."""
+        """Returns False, without a change, if a token with this identifier exists."""
 
     def find_token(self, identifiers: Sequence[str]) -> tuple[str, str] | None:
-        """(identifier, token) of the one that is there."""
+        """Returns (identifier, token) of the one that exists; None if none does."""
 
     def update_token(self, identifier: str, token: str) -> bool:
-        """Whether there was such a token."""
+        """Returns whether the token existed."""
 
     def remove_token(self, identifier: str) -> bool:
-        """Whether there was such a token."""
+        """Returns whether the token existed."""
 
     def remove_tokens(self, identifiers: Sequence[str]) -> int:
-        """How many of them there were; a transaction for some hundred."""
+        """Returns the number of tokens deleted; one transaction per some hundred tokens."""
 
     def get_all_token_identifiers(self) -> list[str]:
-        """Of all tokens."""
+        """Identifiers of all tokens."""
 
     def add_master_key(self, key: str) -> int:
-        """The number of the new key."""
+        """Returns the number of the new key."""
 
     def update_master_key(self, number: int, key: str) -> None:
-        """Changes the text of a key that is there."""
+        """Replaces the text of an existing key."""
 
     def remove_master_key(self, number: int) -> bool:
-        """Whether there was such a key."""
+        """Returns whether the key existed."""
 
     def master_keys(self) -> list[tuple[int, str]]:
-        """(number, key), ascending."""
+        """All keys as (number, key), ascending."""
 
 
 @frozen
 class TokenOptions:
-    """How long tokens and keys are good; Hive's defaults."""
+    """Lifetimes of tokens and keys; Hive's defaults."""
 
     max_lifetime_s: float = 7 * 86_400.0
     renew_interval_s: float = 86_400.0
     key_update_interval_s: float = 86_400.0
     padded: bool = True
-    """Whether identifiers are written as Hive 4 does; both forms are found."""
+    """Whether identifiers are written with padding as in Hive 4; both forms can be read."""
 
 
 class Caller(NamedTuple):
-    """Who asks."""
+    """The client that makes a request."""
 
     user: str
     principal: str
     address: str
     has_ticket: bool
-    """Whether it authenticated with Kerberos: a token cannot bring forth others."""
+    """Whether the client authenticated with Kerberos: a token cannot be used to get another one."""
 
 
 class Cleaned(NamedTuple):
-    """What was deleted."""
+    """Numbers of deleted tokens and keys."""
 
     tokens: int
     keys: int
 
 
 class TokenManager:
-    """Thread-safe. What it knows is in the database, but for the key that signs."""
+    """Manages tokens. Thread-safe. All state is in the database, except the current signing key."""
 
     def __init__(
         self,
@@ -120,11 +123,11 @@ class TokenManager:
         self._local_names = local_names
         self._now_s = now_s
         self._changing_key = threading.Lock()
-        """Held while a key is looked for or made, also across its statements: whoever waits needs that key."""
+        """Held while a key is read or created, including the statements: waiting threads need the same key."""
         self._key: MasterKey | None = None
 
     def issue(self, caller: Caller, owner: str, renewer: str) -> str:
-        """A token for `owner`, as text. Raises TokenError."""
+        """Returns a new token for `owner`, as text. Raises TokenError."""
         if not caller.has_ticket:
             raise TokenError("Delegation Token can be issued only with kerberos authentication")
         if not owner:
@@ -152,7 +155,8 @@ class TokenManager:
         raise TokenError("no free identifier was found for the token; retry")
 
     def renew(self, caller: Caller, text: str) -> int:
-        """Until when the token is good if nobody renews it again, in milliseconds since 1970. Raises TokenError."""
+        """Renews the token. Returns the end of its validity without another renewal, in epoch milliseconds. Raises
+        TokenError."""
         token, identifier, name = self._shown(text)
         now_ms = self._now_ms()
         if identifier.max_ms < now_ms:
@@ -167,7 +171,7 @@ class TokenManager:
         return renew_ms
 
     def cancel(self, caller: Caller, text: str) -> None:
-        """Raises TokenError."""
+        """Cancels the token. Raises TokenError."""
         _, identifier, name = self._shown(text)
         entitled = {self._short(one) for one in (identifier.owner, identifier.real_user, identifier.renewer) if one}
         if caller.user not in entitled:
@@ -176,7 +180,8 @@ class TokenManager:
             raise TokenError(f"token does not exist: of {identifier.owner}")
 
     def password(self, identifier: bytes) -> tuple[TokenIdentifier, bytes]:
-        """Of the token that a client names, while it is good. Raises AuthenticationError."""
+        """Decodes an identifier sent by a client and returns it with the token's password. Raises AuthenticationError
+        if the token is not valid."""
         try:
             decoded = TokenIdentifier.decoded(identifier)
             found = self._find(identifier)
@@ -187,7 +192,7 @@ class TokenManager:
         return decoded, found[1].password
 
     def clean(self) -> Cleaned:
-        """Deletes the tokens and keys that have expired. A text that is none of ours, or of Java's, stays."""
+        """Deletes expired tokens and keys. Texts in an unknown format are kept."""
         now_ms = self._now_ms()
         over = []
         for name in self._store.get_all_token_identifiers():
@@ -206,9 +211,9 @@ class TokenManager:
     # Keys
 
     def _signing_key(self, now_ms: int) -> MasterKey:
-        """One that outlives the tokens it signs: the newest of the set's, or a new one.
+        """A key that outlives the tokens it signs: the newest one of the set, or a new one.
 
-        A key lives for the update interval and a token's longest life; it signs while the latter is left.
+        A key lives for the update interval plus a token's maximum lifetime; it signs while the latter is left.
         """
         lifetime_ms = int(self._options.max_lifetime_s * 1000)
         with self._changing_key:
@@ -220,7 +225,7 @@ class TokenManager:
             return self._key
 
     def _new_key(self, expiry_ms: int) -> MasterKey:
-        """Its number is known once it has been added, and is then written into it, as Java's servers do."""
+        """Creates a key. Its number is known only after the insert, and is then written into it, as Java servers do."""
         secret = secrets.token_bytes(SECRET_BYTES)
         number = self._store.add_master_key(self._text(MasterKey(0, expiry_ms, secret).encoded()))
         key = MasterKey(number, expiry_ms, secret)
@@ -234,14 +239,15 @@ class TokenManager:
                 key = MasterKey.decoded(from_base64(text))
             except MalformedTokenError:
                 continue
-            if key.key_id == number:  # else a server stopped, or still is, between adding it and writing its number
+            # otherwise a server is between inserting it and writing its number, or has stopped there
+            if key.key_id == number:
                 found.append((number, key))
         return found
 
     # Tokens
 
     def _shown(self, text: str) -> tuple[Token, TokenIdentifier, str]:
-        """The token of a text, whose password is right, and its identifier in the database."""
+        """The token in a text, after a check of its password, with its identifier in the database."""
         try:
             token = Token.from_url(text)
             identifier = TokenIdentifier.decoded(token.identifier)
@@ -275,7 +281,7 @@ class TokenManager:
         return int(self._now_s() * 1000)
 
     def _short(self, name: str) -> str:
-        """A user's name of a principal's; a short name stays."""
+        """The short name of a principal; a short name is returned unchanged."""
         if "@" not in name and "/" not in name:
             return name
         try:
