@@ -1,5 +1,5 @@
-"""Work over the catalog that does not belong into a server process, on Spark (extra ``spark``).
+"""Work on the catalog that does not belong in a server process, on Spark (extra ``spark``).
 
-``sources`` shows the catalog and its notification log as data; each other package is a job: a definition that needs no
-Spark to be read, a pure ``transform(DataFrame) -> DataFrame``, and a short ``main``. ``frame`` runs them.
+``sources`` provides the catalog and its notification log as data. Each other package is a job: a definition that can be
+read without Spark, a pure ``transform(DataFrame) -> DataFrame``, and a short ``main``. ``frame`` runs the jobs.
 """

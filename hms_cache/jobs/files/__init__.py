@@ -1,1 +1,1 @@
-"""The job ``files``: what lies in the directories of tables and partitions, beside what the catalog says of them."""
+"""The job ``files``: compares the directories of tables and partitions with the catalog."""

@@ -1,4 +1,4 @@
-"""The job ``files``, as the command line shows it."""
+"""Definition of the job ``files`` for the command line."""
 
 from __future__ import annotations
 

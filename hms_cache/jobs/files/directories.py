@@ -1,4 +1,4 @@
-"""Directories as they are: the files in one."""
+"""Lists the files in directories."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from hms_cache.store.warehouse.many_directories import objects_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
 
-# Kinds of directories: a partition's by its name, nobody's, without files, one that cannot be listed, a table's that is
-# not there; and of differences from the catalog.
+# Kinds of directories: named as a partition; belonging to no partition; without files; cannot be listed; a table's
+# directory that does not exist. Also used for differences from the catalog.
 PARTITION, ORPHAN, EMPTY, UNREADABLE, NO_ROOT = "partition", "orphan", "empty", "unreadable", "no root"
 MISSING, UNREGISTERED, OUTDATED = "missing", "unregistered", "outdated"
 
 
 OF_DIRECTORIES = frozenset({"file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs", "o3fs"})
-"""Schemes of file systems with directories; others are stores of objects, which have prefixes."""
+"""Schemes of file systems with directories; others are object stores, which have prefixes."""
 
 
 @frozen
 class DirectoryFiles:
-    """The data files in a directory and below it. Names that begin with a dot or an underscore are none."""
+    """The data files in and below a directory. Files whose names begin with a dot or an underscore are not data."""
 
     exists: bool
     files: int = 0
@@ -41,21 +41,21 @@ class DirectoryFiles:
     small_files: int = 0
     blocks: int = 0
     newest_us: int = 0
-    """Last modification of the newest, in microseconds since 1970; 0 where the file system does not say."""
+    """Modification time of the newest file, in microseconds since 1970; 0 if the file system does not report it."""
 
     depth: int = 0
-    """Directories between it and its deepest file."""
+    """Number of directory levels above the deepest file."""
 
     problem: str | None = None
-    """Why it could not be listed; then nothing is known."""
+    """Why it could not be listed; then nothing else is known."""
 
     digest: str = ""
-    """Of each file's name, size, modification and, where the store has one, entity tag."""
+    """Digest of each file's name, size, modification time and, if the store has one, entity tag."""
 
 
 @frozen
 class FoundDirectory:
-    """A directory below a table's: `kind` is one of the names above. `partition`: its name, of a partition's only."""
+    """A directory below a table's. `kind` is one of the names above; `partition` is set for a partition only."""
 
     kind: str
     location: str
@@ -64,7 +64,7 @@ class FoundDirectory:
 
 
 def canonical(location: str) -> str:
-    """A location as all of its spellings are written; as it is if it cannot be understood."""
+    """The canonical spelling of a location; the location itself if it cannot be parsed."""
     try:
         return str(Location.parse(location, Location("file", "", "/")))
     except MetaException:
@@ -72,8 +72,8 @@ def canonical(location: str) -> str:
 
 
 def place_of(location: str) -> str:
-    """What all locations of one directory have in common: whatever scheme of its store they have (``s3``, ``s3a``), and
-    on this machine whatever symbolic links they lead through. As it is if it cannot be understood."""
+    """A value common to all locations of one directory: independent of the scheme of its store (``s3``, ``s3a``) and,
+    on this machine, of symbolic links. The location itself if it cannot be parsed."""
     try:
         found = Location.parse(location, Location("file", "", "/"))
     except MetaException:
@@ -94,23 +94,23 @@ AWAY = (
 
 
 def anchor(location: Location, root: Location) -> Location | None:
-    """What has to be there of a file system where a directory is not: the directory above that of its table, `root`, or
-    above its own if it lies elsewhere. Else it may be the file system that is missing. None in a store of objects."""
+    """The directory that must exist if a missing directory is to count as deleted, not as on a missing file system: the
+    parent of the table's directory `root`, or its own parent if it is outside of that. None for an object store."""
     if location.scheme not in OF_DIRECTORIES:
         return None
     return (root if location.is_inside(root) else location).parent
 
 
 def leads_nowhere(location: Location) -> bool:
-    """Whether a symbolic link on the way to a place of this machine leads to what is not there: nobody has deleted what
-    is behind it, as far as can be seen."""
+    """Whether the path on this machine contains a symbolic link to something that does not exist. Then the data is not
+    known to be deleted."""
     if location.scheme != "file" or location.authority:
         return False
     return any(os.path.islink(each.path) and not os.path.exists(each.path) for each in (location, *location.ancestors))
 
 
 class DirectoryLister:
-    """Lists directories of any file system, never from what fsspec remembers."""
+    """Lists directories of any file system, bypassing the caches of fsspec."""
 
     def __init__(self, *, small_file_bytes: int = 0, block_bytes: int = 1, limit: RateLimit | None = None) -> None:
         self._file_systems = FileSystems()
@@ -119,7 +119,7 @@ class DirectoryLister:
         self._limit = limit or RateLimit(0)
 
     def open(self, location: Location) -> tuple[Any, str]:
-        """The file system and the path in it, when its turn has come, without what was remembered of it.
+        """Waits for the rate limit; returns the file system, without cached entries, and the path in it.
 
         Raises MetaException, OSError.
         """
@@ -130,7 +130,7 @@ class DirectoryLister:
         return file_system, path
 
     def files(self, location: str) -> DirectoryFiles:
-        """The files of a directory. Never raises: what goes wrong is told."""
+        """The files of a directory. Never raises: errors are in the result."""
         infos: list[tuple[int, Mapping[str, Any]]] = []
         try:
             here = Location.parse(location)
@@ -156,8 +156,10 @@ class DirectoryLister:
         return self.figures(infos)
 
     def is_away(self, location: str, root: str) -> bool:
-        """Whether a directory that is not there, or not seen to have files, may be on a file system that is not there.
-        `root`: its table's directory, which may be missing, too; empty if it has none."""
+        """Whether a directory that is missing, or seems to have no files, may be on a missing file system.
+
+        :param root: its table's directory, which may be missing, too; empty if it has none.
+        """
         try:
             here = Location.parse(location)
             above = anchor(here, Location.parse(root) if root else here)
@@ -171,7 +173,8 @@ class DirectoryLister:
             return bool(file_system.exists(path))
 
     def data_files(self, location: Location) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Paths of the files that count, as `files` counts them. Raises as `below`, also for what lies deeper."""
+        """Paths of the data files, by the rules of `files`. Raises the errors of `below`, also those of deeper
+        directories."""
         start = len(location.path.rstrip("/")) + 1
         for path, info in self.below(location):
             if isinstance(info, Exception):
@@ -182,9 +185,8 @@ class DirectoryLister:
     def data_files_of(
         self, locations: Sequence[Location]
     ) -> Iterator[tuple[Location, list[tuple[str, Mapping[str, Any]]] | Exception]]:
-        """The same of many directories, as `data_files` tells them, or why a directory could not be listed; by as few
-        requests as that takes. Only of directories in stores that list in order (`OrderedKeyStore`); of the others
-        nothing is told."""
+        """The same for many directories, each with its files as `data_files` yields them, or with the error; uses as
+        few requests as possible. Yields only directories in stores that list in order (`OrderedKeyStore`)."""
         for some in _by_store(locations):
             try:
                 file_system, _ = self.open(some[0])
@@ -212,7 +214,7 @@ class DirectoryLister:
                 )
 
     def entries(self, location: Location) -> dict[str, Mapping[str, Any]]:
-        """What is in a directory, by name. Raises FileNotFoundError, OSError, MetaException."""
+        """The entries of a directory, by name. Raises FileNotFoundError, OSError, MetaException."""
         if location.scheme == "file" and not location.authority:
             self._limit.wait("file://")
             return _local_entries(location.path)
@@ -229,20 +231,20 @@ class DirectoryLister:
             entries = file_system.ls(path, detail=True)
         for info in entries:
             full = str(info["name"]).strip("/")
-            if full != path.strip("/"):  # stores of objects may tell the marker of the directory itself
+            if full != path.strip("/"):  # object stores may return the marker of the directory itself
                 found[full.rpartition("/")[2]] = info
         return found
 
     def below(self, location: Location) -> Iterator[tuple[str, Mapping[str, Any] | Exception]]:
-        """Paths, as locations have them, of all that is below; for a directory that cannot be listed, the error.
+        """Paths, in the form of locations, of everything below; for a directory that cannot be listed, the error.
 
-        Raises FileNotFoundError if the location is not there; of a store of objects, MetaException and OSError, too,
-        the latter also where the bucket is not there: then nobody knows what is in it.
+        Raises FileNotFoundError if the location does not exist. For an object store also raises MetaException and
+        OSError, the latter also if the bucket does not exist, as its content is then unknown.
         """
         if location.scheme not in OF_DIRECTORIES:
             file_system, path = self.open(location)
             above = location.path.rstrip("/")
-            # A bucket as a whole has no key.
+            # A whole bucket has no key.
             store = key_store_of(file_system) if above else None
             if store is not None:
                 yield from _objects_below(store, path, location)
@@ -271,7 +273,7 @@ class DirectoryLister:
             except FileNotFoundError:
                 if here is location:
                     raise
-                continue  # it went since it was found
+                continue  # deleted since it was found
             except (OSError, MetaException) as error:
                 yield here.path, error
                 continue
@@ -283,7 +285,7 @@ class DirectoryLister:
                     waiting.append(here.child(name))
 
     def figures(self, infos: Iterable[tuple[int, Mapping[str, Any]]]) -> DirectoryFiles:
-        """Of these files, as fsspec describes them, each with the number of directories above it."""
+        """The figures of these files, given as fsspec's descriptions with their number of directory levels."""
         files = size = small = blocks = newest_us = deepest = 0
         seen = []
         for depth, info in infos:
@@ -301,13 +303,13 @@ class DirectoryLister:
 
 
 def _local_entries(path: str) -> dict[str, Mapping[str, Any]]:
-    """What fsspec tells of a local directory, as far as it is looked at here, in a fifth of the time: a table has ten
-    thousand directories of one file, and each is listed three times."""
+    """The fields that fsspec returns for a local directory, as far as they are used here, in a fifth of the time: a
+    table may have ten thousand directories with one file each, and each is listed three times."""
     found: dict[str, Mapping[str, Any]] = {}
     try:
         entries = os.scandir(path)
     except NotADirectoryError:
-        os.stat(path)  # it is a file; if one above it is, this tells
+        os.stat(path)  # the path is a file; raises if a parent is a file
         return {}
     with entries:
         for entry in entries:
@@ -315,11 +317,11 @@ def _local_entries(path: str) -> dict[str, Mapping[str, Any]]:
                 followed = entry.stat() if entry.is_symlink() else None
                 size = None if followed is None else followed.st_size
             except OSError:
-                size = 0  # it leads nowhere
+                size = 0  # a broken link
             try:
                 found[entry.name] = _local_info(entry.path, entry.stat(follow_symlinks=False), size)
             except FileNotFoundError:
-                continue  # it went since it was listed
+                continue  # deleted since it was listed
     return found
 
 
@@ -330,7 +332,7 @@ def _local_info(path: str, found: os.stat_result, bytes_behind_link: int | None 
 
 
 def _objects_below(store: KeyStore, path: str, location: Location) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """As `DirectoryLister.below`. Directories are told by their markers only: others are in the paths of files."""
+    """See `DirectoryLister.below`. Only directories with markers are returned; others are part of files' paths."""
     try:
         with driver_errors():
             for page in store.below(path):
@@ -345,7 +347,7 @@ def _described(
     for each in objects:
         if _has_no_path(each.suffix):
             continue
-        name = f"/{each.name}" if each.name else ""  # empty: its own marker
+        name = f"/{each.name}" if each.name else ""  # empty: the directory's own marker
         kind = "directory" if each.is_marker else "file"
         found = {"name": path + name, "type": kind, "size": each.size}
         yield location.path + name, found | {"LastModified": each.modified, "ETag": each.tag}
@@ -364,20 +366,20 @@ def _by_store(locations: Iterable[Location]) -> list[list[Location]]:
 
 
 def _has_no_path(key: str) -> bool:
-    """Whether an object's key has an empty name in it: Hadoop has one slash for two, and reads no such object. Listed
-    like others it would look as if it were in the directory above the empty name."""
+    """Whether an object's key contains an empty name. Hadoop collapses two slashes and cannot read such an object;
+    listed like others, it would appear in the directory above the empty name."""
     return "//" in key
 
 
 _MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified")
-"""What fsspec's file systems call it: local and Arrow's, S3, Azure, Google, others."""
+"""Names of the modification time in fsspec's file systems: local and Arrow's, S3, Azure, Google, others."""
 
 
 _TAGS = ("ETag", "etag")
 
 
 def _tag(info: Mapping[str, Any]) -> str:
-    """What tells two contents of one name, size and second apart: object stores know whole seconds only."""
+    """Distinguishes two contents with the same name, size and second: object stores only report whole seconds."""
     return next((str(info[name]) for name in _TAGS if info.get(name)), "")
 
 

@@ -1,4 +1,4 @@
-"""Catalog and file system as data: partitions with their locations, their files, and the directories below tables."""
+"""Catalog and file system as data: partitions with their locations and files, and the directories below tables."""
 
 from __future__ import annotations
 
@@ -36,43 +36,43 @@ PLACES = StructType(
         # Null: the table itself, which has no partitions.
         *fields(STRING, "partition"),
         *required(STRING, "location"),
-        # What all locations of one directory have in common: see `place_of`.
+        # Common to all locations of one directory: see `place_of`.
         *required(STRING, "place"),
-        # Of its struct as clients are sent it.
+        # Size of the struct as sent to clients.
         *required(LONG, "encoded_bytes"),
-        # As its parameters say.
+        # From its parameters.
         *fields(LONG, "recorded_files", "recorded_bytes"),
-        # Why it could not be read, or listed. Then nothing else is known.
+        # Why it could not be read or listed. Then nothing else is known.
         *fields(STRING, "problem"),
     ]
 )
-"""Where the catalog says that data is."""
+"""The locations of data according to the catalog."""
 
 _FIGURES = [
     *fields(LONG, "files", "bytes", "small_files", "blocks"),
-    # Of the last modification, in microseconds since 1970; 0 where the file system does not say.
+    # Last modification in microseconds since 1970; 0 if the file system does not report it.
     *fields(LONG, "newest_us"),
-    # Directories between it and its deepest file.
+    # Number of directory levels above the deepest file.
     *fields(LONG, "depth"),
 ]
 
 LISTED = StructType([*PLACES.fields, StructField("exists", BooleanType(), False), *_FIGURES])
-"""The same with what is there."""
+"""The same with the actual content."""
 
 _KEYS = required(ArrayType(STRING, False), "keys", "types")
 ROOTS = StructType([*_OWNER, *required(STRING, "location", "place"), *_KEYS])
-"""Partitioned tables: their directories, and their partition keys."""
+"""Partitioned tables: their directories and partition keys."""
 
 FOUND = StructType(
     [
         *_OWNER,
         *required(STRING, "kind", "location", "place"),
         *fields(STRING, "partition", "problem"),
-        # Of a partition's directory only.
+        # For a partition's directory only.
         *_FIGURES,
     ]
 )
-"""Directories below tables; kinds are those of `directories`."""
+"""Directories below tables; for the kinds see `directories`."""
 
 _PROTOCOL = TBinaryProtocolAcceleratedFactory()
 _Rows = Iterator[dict[str, Any]]
@@ -80,15 +80,15 @@ _Rows = Iterator[dict[str, Any]]
 
 @frozen
 class ListingOptions:
-    """How directories are listed. Travels to Spark's workers."""
+    """How directories are listed. Serialized to Spark's workers."""
 
     small_file_bytes: int
     block_bytes: int
     requests_per_s: float = 0
-    """Listings of one task in a second, of one store; 0 for no limit."""
+    """Maximum number of listings per second of one task in one store; 0 for no limit."""
 
     def lister(self) -> TreeLister:
-        """A lister for one task."""
+        """Returns a lister for one task."""
         limit = RateLimit(self.requests_per_s)
         return TreeLister(small_file_bytes=self.small_file_bytes, block_bytes=self.block_bytes, limit=limit)
 
@@ -115,7 +115,7 @@ def places_of(slices: DataFrame, metastore: str) -> DataFrame:
 
 
 def failed_row(table: TableName, error: Exception) -> dict[str, Any]:
-    """A row of `PLACES` for what cannot be read of a table."""
+    """A row of `PLACES` for a table that cannot be read."""
     row = dict.fromkeys(PLACES.names) | table._asdict()
     return row | {"location": "", "place": "", "encoded_bytes": 0, "problem": reason_of(error)}
 
@@ -142,12 +142,12 @@ def _number(parameters: dict[str, str] | None, name: str) -> int | None:
 
 
 def transform(places: DataFrame, found: DataFrame, parts: int, options: ListingOptions) -> DataFrame:
-    """The places (`PLACES`) with the files that are there (`LISTED`): as their tables' trees have them (`FOUND`), and
-    by a listing of its own for what is not in its table's tree."""
+    """The places (`PLACES`) with their files (`LISTED`): from the trees of their tables (`FOUND`), or from a listing of
+    their own if they are not in the tree."""
     names = [field.name for field in _FIGURES]
     owner = [*TABLE_COLUMNS, "place"]
     of_trees = found.where((found["kind"] == PARTITION) & found["files"].isNotNull())
-    # Two partitions may lie in one directory, which is listed once.
+    # Two partitions may share a directory, which is listed once.
     joined = places.join(of_trees.select(*owner, *names).dropDuplicates(owner), owner, "left")
 
     def list_them(rows: _Rows) -> _Rows:
@@ -163,9 +163,9 @@ def transform(places: DataFrame, found: DataFrame, parts: int, options: ListingO
 
 
 def directories_below(roots: DataFrame, slices: int, options: ListingOptions) -> DataFrame:
-    """The directories below tables (`ROOTS`) that are partitions', with their files, or nobody's (`FOUND`).
+    """The directories below tables (`ROOTS`) with their files, whether of partitions or not (`FOUND`).
 
-    The tables' own directories are listed first, what is below them in as many parts as `slices` says.
+    The tables' own directories are listed first, the directories below them in `slices` parts.
     """
 
     def prefixes(rows: _Rows) -> _Rows:

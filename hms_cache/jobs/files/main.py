@@ -39,10 +39,10 @@ from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 PARTITIONS_OF_A_SLICE = 1_000
-"""Partitions read in one call: a few MB."""
+"""Number of partitions read in one call: a few MB."""
 
 DIRECTORIES_OF_A_PART = 200
-"""Directories that are worth a task: to list them takes longer than to start one."""
+"""Number of directories per task: listing them takes longer than starting a task."""
 
 _FOUND_DIFFERENCES = 3
 _WITH_FILES = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE", "MATERIALIZED_VIEW"})
@@ -56,8 +56,8 @@ _PROTOCOL = TBinaryProtocolAcceleratedFactory()
 
 
 def main(run: JobRun) -> JobResult:
-    """Lists, compares, keeps what it found, reports; then repairs what it was asked to, unless that is too much or this
-    is a dry run. What cannot be read of a table is a row, and the others go on.
+    """Lists, compares, stores the results and reports; then repairs as requested, unless there are too many repairs or
+    this is a dry run. A table that cannot be read becomes a row; the others are processed.
 
     Raises MetastoreUnavailableError.
     """
@@ -124,7 +124,7 @@ _Tables = Sequence[tuple[Table, list[str] | None]]
 
 
 def _tables(metastore: str, scope: TableScope) -> tuple[_Tables, list[dict[str, Any]]]:
-    """The tables, and rows of `listing.PLACES` for what could not be read."""
+    """The tables, and rows of `listing.PLACES` for those that could not be read."""
     found: list[tuple[Table, list[str] | None]] = []
     failures: list[dict[str, Any]] = []
     reader = MetastoreReader(metastore, fills_cache=False)
@@ -142,8 +142,8 @@ def _tables(metastore: str, scope: TableScope) -> tuple[_Tables, list[dict[str, 
 
 
 def _frames(run: JobRun, tables: _Tables, failures: Iterable[dict[str, Any]]) -> tuple[DataFrame, DataFrame, int]:
-    """Where the catalog says that data is (`listing.PLACES`), the partitioned tables (`listing.ROOTS`), and how many
-    parts directories are divided into."""
+    """The locations of data (`listing.PLACES`), the partitioned tables (`listing.ROOTS`), and the number of parts to
+    list the directories in."""
     slices, roots = [], []
     plain = [tuple(row[column] for column in listing.PLACES.names) for row in failures]
     for table, names in tables:
@@ -178,19 +178,19 @@ def _repair(
     summary: dict[str, object],
     reports: list[ResultTable],
 ) -> int:
-    """Plans and does it; how many differences are gone."""
+    """Plans and executes the repairs. Returns the number of differences that are resolved."""
     refused = {_name(table): reason for table, _ in tables if (reason := refusal(table)) is not None}
     wanted = {"add": [UNREGISTERED], "drop": [MISSING], "all": [UNREGISTERED, MISSING]}[run.options["repair"]]
     limit = run.options["limit"]
     rows = differing.where(differing["kind"].isin(wanted) & differing["partition"].isNotNull())
-    # A directory that is not there may be a file system that is not: then nothing below it tells.
+    # A missing table directory may be on a missing file system: then missing partitions below it prove nothing.
     rooted = [str(table) for table in rootless]
     rows = rows.where((rows["kind"] != MISSING) | ~f.concat_ws(".", *TABLE_COLUMNS).isin(rooted))
     by_table: dict[TableName, list[Repair]] = {}
     left_alone = run.spark.createDataFrame([tuple(table) for table in refused], StructType(_TABLES.fields[:3]))
     touched = rows.join(left_alone, list(TABLE_COLUMNS), "left_semi").select(*TABLE_COLUMNS).distinct().collect()
     rows = rows.join(left_alone, list(TABLE_COLUMNS), "left_anti")
-    # Two directories of one partition, as `A=1` and `a=1`, are a choice that nobody else can make.
+    # If a partition has two directories, such as `A=1` and `a=1`, only the user can choose.
     full_name = [*TABLE_COLUMNS, "partition"]
     twice = rows.where(rows["kind"] == UNREGISTERED).groupBy(*full_name).count().where("count > 1").select(*full_name)
     rows = rows.join(twice, full_name, "left_anti")

@@ -1,4 +1,4 @@
-"""Partitions added and dropped so that the catalog is what the directories say. No file is touched."""
+"""Adds and drops partitions so that the catalog matches the directories. Files are not changed."""
 
 from __future__ import annotations
 
@@ -43,15 +43,18 @@ class Outcome:
     added: int = 0
     dropped: int = 0
     unchanged: int = 0
-    """These were no longer as they had been found: looked at again just before, or done by somebody else."""
+    """Partitions whose state had changed since they were found, by the check before the call or by somebody else
+    meanwhile."""
 
     failures: list[str] = field(default_factory=list)
 
 
 def repair_table(client: MetastoreClient, name: TableName, repairs: Sequence[Repair], batch_partitions: int) -> Outcome:
-    """Adds and drops in batches, each one atomic. What the metastore refuses is told, and the next batch is tried.
+    """Adds and drops partitions in batches, each one atomic. Refusals of the metastore are reported, and the next batch
+    is tried.
 
-    To list directories takes long: before each batch the table, its partitions and the directories are looked at again.
+    Listing directories takes long, so the table, its partitions and the directories are checked again before each
+    batch.
     """
     outcome = Outcome()
     lister = DirectoryLister()
@@ -94,7 +97,7 @@ def _drop(
 
 
 def _where_now(client: MetastoreClient, table: Table, names: Sequence[str]) -> dict[str, str]:
-    """Where the partitions lie that are still there."""
+    """The current locations of the partitions that still exist."""
     naming = PartitionNaming([key.name for key in table.partitionKeys])
     request = GetPartitionsByNamesRequest(
         db_name=in_catalog(table.catName or DEFAULT_CATALOG, table.dbName), tbl_name=table.tableName, names=list(names)

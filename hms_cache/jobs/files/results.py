@@ -1,8 +1,8 @@
-"""What runs of the job found, as tables: Parquet below a directory, or Iceberg.
+"""Results of the job's runs as tables: Parquet files below a directory, or Iceberg.
 
-``directories`` holds rows of `DIRECTORIES`: of a full run each directory, of the others those that are not as the run
-before left them. ``tables`` holds what each table adds up to, ``runs`` a row for each run that ended; it is written
-last, so that what a killed run left is never read.
+``directories`` holds rows of `DIRECTORIES`: every directory for a full run, otherwise those that differ from the
+previous run. ``tables`` holds the totals of each table, ``runs`` a row for each completed run; it is written last, so
+that results of a killed run are never read.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NEW, CHANGED, SAME, GONE = "new", "changed", "same", "gone"
-"""Values of ``change``: beside the run before."""
+"""Values of ``change``: compared with the previous run."""
 
 _RUN, _CHANGE = StructField("run", StringType(), False), StructField("change", StringType(), False)
 
 KEPT_DIRECTORIES = StructType([*DIRECTORIES.fields, _CHANGE, _RUN])
 RUNS = StructType(
     [
-        # The full run that this one goes back to: itself, of a full one.
+        # The full run that this one builds on; a full run itself.
         *required(STRING, "base"),
         *required(TIME, "started_at", "ended_at"),
         *required(STRING, "scope"),
@@ -42,35 +42,36 @@ RUNS = StructType(
 )
 
 _KEY = [*TABLE_COLUMNS, "kept_as", "location"]
-"""Of a directory. Two partitions may lie in one, so the partition belongs to it."""
+"""Key of a directory. Two partitions may share one, so the partition is part of it."""
 
 
 class Results:
     """The tables of one output."""
 
     def __init__(self, spark: SparkSession, output: str, file_format: str) -> None:
-        """`output`: a directory for ``parquet``; a namespace of a catalog of Spark's, such as ``lake.files``, for
+        """:param output: a directory for ``parquet``; a namespace of a Spark catalog, such as ``lake.files``, for
         ``iceberg``."""
         self._spark = spark
         self._output = output.rstrip("/")
         self._format = file_format
 
     def runs(self) -> list[Any]:
-        """The rows of runs that ended, the oldest first."""
+        """The rows of completed runs, oldest first."""
         found = self._read("runs", RUNS)
         return [] if found is None else list(found.orderBy("run").collect())
 
     def directories(self, runs: Sequence[str]) -> DataFrame:
-        """What these runs wrote."""
+        """The rows written by these runs."""
         found = self._read("directories", KEPT_DIRECTORIES)
         if found is None or not runs:
             return self._spark.createDataFrame([], KEPT_DIRECTORIES)
-        # What an earlier release wrote is of the default catalog.
+        # Earlier releases only wrote the default catalog.
         catalog = f.coalesce(found["catalog"], f.lit(DEFAULT_CATALOG))
         return found.where(found["run"].isin(list(runs))).withColumn("catalog", catalog)
 
     def latest(self) -> DataFrame:
-        """Each directory as the last run that ended knew it: rows of `DIRECTORIES` with the run that wrote them."""
+        """The state of each directory after the last completed run: rows of `DIRECTORIES` with the run that wrote
+        them."""
         runs = self.runs()
         base = runs[-1]["base"] if runs else ""
         written = _keyed(self.directories([row["run"] for row in runs if row["run"] >= base]))
@@ -79,7 +80,7 @@ class Results:
         return kept.where(kept["change"] != GONE).drop("newest", "kept_as", "change")
 
     def next_run(self, runs: Sequence[Any], now: datetime) -> str:
-        """An id that sorts after all there are."""
+        """An id greater than all existing ones."""
         name = _run_name(now)
         while runs and name <= runs[-1]["run"]:
             now += timedelta(microseconds=1)
@@ -96,9 +97,9 @@ class Results:
         counts: tuple[int, int, int],
         full_every: int,
     ) -> tuple[str, int]:
-        """Keeps what a run found; its id, and how many directories were written.
+        """Stores the results of a run. Returns its id and the number of directories written.
 
-        `counts`: of tables, of directories, of differences.
+        :param counts: numbers of tables, of directories, of differences.
         """
         runs = self.runs()
         run = self.next_run(runs, started_at)
@@ -137,7 +138,7 @@ class Results:
             for name in names
         ]
         rows = both.select(*columns, change.alias("change"))
-        # Of a table that could not be listed whole nobody knows what is gone; nor of one that was not asked for.
+        # Deleted directories are unknown for a table that could not be listed completely or was not in scope.
         unknown = found.where(found["kind"] == UNREADABLE).select(*TABLE_COLUMNS).distinct()
         gone_tables = rows.where(rows["change"] == GONE).select(*TABLE_COLUMNS).distinct()
         admitted = [
@@ -151,7 +152,7 @@ class Results:
         )
         unwritten = (GONE,) if keep_same else (GONE, SAME)
         kept = rows.where(~rows["change"].isin(*unwritten))
-        # A full run is read alone: what is gone is simply not in it.
+        # A full run is read without its predecessors: deleted directories are simply absent.
         return kept if keep_same else kept.unionByName(really)
 
     def _read(self, name: str, schema: StructType) -> DataFrame | None:
@@ -174,7 +175,7 @@ class Results:
         if self._spark.catalog.tableExists(table):
             has = set(self._spark.table(table).columns)
             for field in rows.schema.fields:
-                if field.name not in has:  # an earlier release made the table
+                if field.name not in has:  # the table was created by an earlier release
                     kind = field.dataType.simpleString()
                     self._spark.sql(f"ALTER TABLE {table} ADD COLUMN `{field.name}` {kind}")
             rows.writeTo(table).append()
@@ -183,7 +184,7 @@ class Results:
 
 
 def latest(spark: SparkSession, output: str, file_format: str = "parquet") -> DataFrame:
-    """Each directory as the last run that ended knew it."""
+    """The state of each directory after the last completed run."""
     return Results(spark, output, file_format).latest()
 
 

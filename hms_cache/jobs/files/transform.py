@@ -1,4 +1,4 @@
-"""What differs between catalog and file system, and what each table costs a catalog."""
+"""Differences between catalog and file system, and what each table costs a catalog."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ DIFFERENCES = StructType(
     [
         *required(STRING, *TABLE_COLUMNS),
         # missing: a partition without its directory; empty: a directory without files; unregistered: a directory with
-        # files that no partition has; orphan: one without data of any table that is no partition's by its name, or
-        # whose partition lies elsewhere; outdated: other numbers of files or bytes than the catalog's; unreadable: it
-        # could not be listed.
+        # files that belongs to no partition; orphan: a directory without data of any table that is not named as a
+        # partition, or whose partition is elsewhere; outdated: numbers of files or bytes differ from the catalog's;
+        # unreadable: it could not be listed.
         *required(STRING, "kind"),
         *fields(STRING, "partition"),
         *required(STRING, "location"),
@@ -33,17 +33,17 @@ DIRECTORIES = StructType(
     [
         *DIFFERENCES.fields,
         *fields(LONG, "files", "bytes", "small_files", "blocks"),
-        # Directories between it and its deepest file.
+        # Number of directory levels above the deepest file.
         *fields(LONG, "depth"),
         *fields(TIME, "newest_file_at"),
-        # As the catalog's parameters say.
+        # From the catalog's parameters.
         *fields(LONG, "recorded_files", "recorded_bytes"),
     ]
 )
 
 PARTITION_BYTES, COLUMN_BYTES, FILE_BYTES, BLOCK_BYTES = 2048, 400, 500, 150
-"""Impala's rule of thumb for what its catalog keeps: by partition, by partition and column (with incremental
-statistics), by file, by block."""
+"""Impala's rule of thumb for the memory of its catalog: per partition, per partition and column (with incremental
+statistics), per file, per block."""
 
 
 OK = "ok"
@@ -51,14 +51,13 @@ OK = "ok"
 
 
 def unknown_directories(listed: DataFrame, found: DataFrame) -> DataFrame:
-    """Of the directories below tables (`listing.FOUND`) those that no partition of the catalog (`listing.LISTED`) has.
+    """The directories below tables (`listing.FOUND`) that belong to no partition of the catalog (`listing.LISTED`).
 
-    One of a partition by its name is unregistered, or empty if it has no files; an orphan if that partition lies
-    elsewhere.
+    One named as a partition is unregistered, or empty if it has no files; an orphan if that partition is elsewhere.
     """
     owner = list(TABLE_COLUMNS)
     known = listed.where(listed["partition"].isNotNull())
-    # Of a table whose partitions could not all be read, nobody knows what is unregistered.
+    # If not all partitions of a table could be read, its unregistered directories are unknown.
     unread = listed.where(listed["location"] == "").select(*owner).distinct()
     unknown = found.join(unread, owner, "left_anti")
     unknown = unknown.join(known.select(*owner, "place"), [*owner, "place"], "left_anti")
@@ -74,14 +73,15 @@ def unknown_directories(listed: DataFrame, found: DataFrame) -> DataFrame:
 
 
 def without_data(unknown: DataFrame, listed: DataFrame, roots: DataFrame) -> DataFrame:
-    """Of these directories (`unknown_directories`) those that neither hold nor lie in data of a table: nobody may
-    delete that. Of the unregistered ones only data of their own table counts, whose rows would be read twice: two
-    tables may have the same partitions.
+    """Those of the directories (`unknown_directories`) that neither contain data of a table nor are inside of such
+    data, which nobody may delete. For unregistered ones, only data of their own table counts, because its rows would be
+    read twice: two tables may have the same partitions.
 
-    `roots` (`listing.ROOTS`) are the tables with partitions, `listed` all other places.
+    :param roots: the tables with partitions (`listing.ROOTS`).
+    :param listed: all other places.
     """
     owner = list(TABLE_COLUMNS)
-    # Where a directory is missing there is nothing to lose; what lies where one cannot be read nobody knows.
+    # A missing directory has no data; an unreadable one may have some.
     may_be_there = listed["exists"] | listed["problem"].isNotNull()
     data = listed.where((listed["place"] != "") & may_be_there).select(*owner, "place")
     holding = data.unionByName(roots.select(*owner, "place")).withColumn("place", f.explode(_at_and_above("place")))
@@ -100,14 +100,14 @@ def without_data(unknown: DataFrame, listed: DataFrame, roots: DataFrame) -> Dat
 
 
 def _at_and_above(place: str) -> Column:
-    """A directory and all that it lies in."""
+    """A directory and all its parents."""
     names = f.split(place, "/")
     return f.transform(f.sequence(f.lit(1), f.size(names)), lambda count: f.concat_ws("/", f.slice(names, 1, count)))
 
 
 def directories(listed: DataFrame, unknown: DataFrame) -> DataFrame:
-    """A row (`DIRECTORIES`) for each of the catalog's places (`listing.LISTED`), and for each directory that is none of
-    them (`unknown_directories`)."""
+    """A row (`DIRECTORIES`) for each of the catalog's places (`listing.LISTED`), and for each other directory
+    (`unknown_directories`)."""
     outdated = (listed["recorded_files"] != listed["files"]) | (listed["recorded_bytes"] != listed["bytes"])
     kind = (
         f.when(listed["problem"].isNotNull(), UNREADABLE)
@@ -123,15 +123,15 @@ def directories(listed: DataFrame, unknown: DataFrame) -> DataFrame:
 
 
 def differences(found: DataFrame) -> DataFrame:
-    """Those (`DIFFERENCES`) of all directories (`DIRECTORIES`) that are not as the catalog says."""
+    """Those of all directories (`DIRECTORIES`) that differ from the catalog (`DIFFERENCES`)."""
     return found.where(found["kind"] != OK).select(*DIFFERENCES.names)
 
 
 def sizes(listed: DataFrame, tables: DataFrame) -> DataFrame:
-    """By table: partitions, files, bytes, and what it costs a catalog: by the rule of thumb, and its bytes encoded.
+    """Per table: partitions, files, bytes, and the cost for a catalog: by the rule of thumb, and as encoded bytes.
 
-    `tables`: `TABLE_COLUMNS`, ``columns`` (how many), ``encoded_bytes``. A table without partition keys counts as one
-    partition, as it does in Impala.
+    :param tables: `TABLE_COLUMNS`, ``columns`` (their number), ``encoded_bytes``. A table without partition keys counts
+      as one partition, as it does in Impala.
     """
     of_places = (
         listed.where(listed["problem"].isNull() | listed["partition"].isNotNull())

@@ -1,8 +1,8 @@
-"""All files below a table, from one recursive listing for each prefix: of which partition each is, by its path.
+"""Lists all files below a table, with one recursive listing per prefix, and assigns them to partitions by path.
 
-A store of objects (S3, GCS, ABFS) lists a prefix with all that is below it, a thousand objects in an answer: there a
-prefix is the directory of a value of the first key, or the table's if there is one key. A file system of directories
-lists each of them once, in any case.
+An object store (S3, GCS, ABFS) lists a prefix with everything below it, a thousand objects per answer. There, a prefix
+is the directory of a value of the first key, or the table's directory if there is one key. A file system with
+directories lists each of them once, in any case.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from hms_cache.values import frozen
 
 @frozen
 class ListedDirectory:
-    """A directory below a table's, with the data files in it and below; `files` is None where it was not listed."""
+    """A directory below a table's, with the data files in and below it; `files` is None if it was not listed."""
 
     found: FoundDirectory
     files: DirectoryFiles | None = None
@@ -43,7 +43,7 @@ class ListedDirectory:
 
 @dataclass(slots=True)
 class _Directory:
-    """What was seen in a directory above the last level."""
+    """What was found in a directory above the last level."""
 
     has_files: bool = False
     has_directories: bool = False
@@ -53,7 +53,7 @@ class TreeLister(DirectoryLister):
     """Lists trees of partitions."""
 
     def prefixes(self, location: str, keys: Sequence[str]) -> Iterator[FoundDirectory]:
-        """What `tree` is to be asked for, together all that is below the table's directory. Never raises."""
+        """The prefixes for `tree`, which together cover everything below the table's directory. Never raises."""
         try:
             root = Location.parse(location)
             if root.scheme not in OF_DIRECTORIES and len(keys) == 1:
@@ -76,8 +76,11 @@ class TreeLister(DirectoryLister):
     def tree(
         self, prefix: str, location: str, keys: Sequence[str], types: Sequence[str] = ()
     ) -> Iterator[ListedDirectory]:
-        """Directories of partitions at and below `prefix`, of the table at `location`, with their files; and others
-        that are nobody's. `types` of the keys, all texts by default. Never raises."""
+        """Directories of partitions at and below `prefix`, of the table at `location`, with their files; and other
+        directories, which belong to no partition. Never raises.
+
+        :param types: of the keys; all texts by default.
+        """
         root = Location.parse(location)
         start = len(root.path.rstrip("/")) + 1
         above = str(root).rstrip("/")
@@ -92,7 +95,7 @@ class TreeLister(DirectoryLister):
                 elif path[start:] and not is_hidden(path[start:]):
                     seen.add(path[start:].split("/"), info)
         except FileNotFoundError:
-            return  # it went since it was found
+            return  # deleted since it was found
         except (OSError, MetaException) as error:
             yield ListedDirectory(FoundDirectory(UNREADABLE, prefix, problem=reason_of(error)))
             return
@@ -103,7 +106,7 @@ class TreeLister(DirectoryLister):
 
 
 class _Tree:
-    """Entries below a table's directory, sorted into partitions and what is none."""
+    """Entries below a table's directory, sorted into partitions and others."""
 
     def __init__(self, keys: tuple[str, ...], types: tuple[str, ...] = ()) -> None:
         self._keys = tuple(key.lower() for key in keys)
@@ -118,7 +121,7 @@ class _Tree:
         self._above: dict[str, _Directory] = {}
 
     def add(self, parts: list[str], info: Mapping[str, Any]) -> None:
-        """An entry by the names on its path from the table's directory."""
+        """Adds an entry, given the names on its path from the table's directory."""
         is_directory = info["type"] == "directory"
         directories = parts if is_directory else parts[:-1]
         depth = len(self._keys)
@@ -137,7 +140,7 @@ class _Tree:
             self._orphans.add("/".join(directories[: len(values) + 1]))
 
     def _values(self, directories: Sequence[str]) -> list[str]:
-        """Of the first directories, as far as they are named by the keys, and by values of their types."""
+        """Values of the first directories, as far as they are named by the keys and are valid for their types."""
         values: list[str] = []
         for key, read, directory in zip(self._keys, self._readers, directories, strict=False):
             name, equals, value = directory.partition("=")
@@ -150,13 +153,13 @@ class _Tree:
         return values
 
     def known(self) -> Iterator[tuple[str, tuple[str, list[tuple[int, Mapping[str, Any]]]]]]:
-        """The partitions that were listed whole."""
+        """The partitions that were listed completely."""
         for directory, partition in self.partitions.items():
             if not any(f"{path}/".startswith(f"{directory}/") for path in self.unread):
                 yield directory, partition
 
     def others(self) -> Iterator[tuple[str, str]]:
-        """Directories that are no partition's, with their kinds."""
+        """Directories that belong to no partition, with their kinds."""
         for directory in self._orphans:
             yield directory, ORPHAN
         for directory, seen in self._above.items():

@@ -1,6 +1,6 @@
-"""What all jobs share: how one is described, the Spark it runs on, its progress and its report.
+"""Common parts of all jobs: their description, the Spark session, progress and report.
 
-Nothing here imports PySpark before a job runs, so that ``hms-cache --help`` answers at once and without the extra.
+Nothing here imports PySpark before a job runs, so that ``hms-cache --help`` responds immediately and without the extra.
 """
 
 from hms_cache.jobs.frame.job import Job, JobResult, JobRun, Option, ResultTable

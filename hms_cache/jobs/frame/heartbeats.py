@@ -1,4 +1,4 @@
-"""What a metastore's answer to a heartbeat means for what it is to keep alive."""
+"""Meaning of a metastore's answer to a heartbeat."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hms_cache.errors import HmsCacheError
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchLockException, NoSuchTxnException, TxnAbortedException
 
 GONE = (NoSuchLockException, NoSuchTxnException, TxnAbortedException)
-"""The lock or the transaction is no more."""
+"""The lock or the transaction no longer exists."""
 
 UNANSWERED = (HmsCacheError, TException)
-"""All else, to be caught after `GONE`: no metastore answers, or the one that does cannot ask its database now. It may
-be well again before the time of the lock or the transaction is over."""
+"""All other errors, to be caught after `GONE`: no metastore answers, or it cannot use its database. It may recover
+before the lock or the transaction times out."""

@@ -1,4 +1,4 @@
-"""How a job is described, what it is given, and what it answers."""
+"""Description of a job, its input and its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Option:
     """One option of a job, ``--name`` on the command line and ``JobRun.options["name"]`` in its main.
 
     ``name`` is in lower case with underscores; the command line shows hyphens. ``kind`` is ``str``, ``int``, ``float``
-    or ``bool`` (a flag). A ``multiple`` one is a tuple, empty if it is not given.
+    or ``bool`` (a flag). The value of a ``multiple`` option is a tuple, empty if it is not given.
     """
 
     name: str
@@ -31,12 +31,12 @@ class Option:
     choices: tuple[str, ...] = ()
     metavar: str | None = None
     minimum: int | None = None
-    """Smallest value of an ``int``."""
+    """Minimum of an ``int``."""
 
 
 @frozen
 class ResultTable:
-    """A part of a report: a title, names of columns, rows."""
+    """A part of a report: a title, column names, rows."""
 
     title: str
     columns: Sequence[str]
@@ -47,8 +47,8 @@ class ResultTable:
 class JobResult:
     """What a job did, or in a dry run would do.
 
-    ``summary``: what it counted, in the order it is shown. ``exit_status``: that of the process; 0 done, 3 the job ran
-    well and found what its caller must look at (1 and 2 are for failures and for what cannot be used).
+    ``summary``: counts, in display order. ``exit_status``: that of the process; 0 for success, 3 if the job succeeded
+    and found something that needs attention (1 and 2 are for failures and for invalid input).
     """
 
     summary: Mapping[str, object]
@@ -56,7 +56,7 @@ class JobResult:
     exit_status: int = 0
 
     def as_json(self, dry_run: bool) -> dict[str, Any]:
-        """For programs: the summary, and rows of the tables by their titles."""
+        """For programs: the summary, and the rows of the tables by their titles."""
         tables = {
             table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows] for table in self.tables
         }
@@ -65,7 +65,7 @@ class JobResult:
 
 @frozen
 class JobRun:
-    """What a job's main is given. In a dry run it reads and counts as always, and changes nothing."""
+    """Input of a job's main. In a dry run it reads and counts as usual, but changes nothing."""
 
     session: SparkSession | None
     options: Mapping[str, Any]
@@ -81,7 +81,7 @@ class JobRun:
 
 @frozen
 class Job:
-    """A job by its name. ``main`` is ``module:function``, imported when the job runs: it may import PySpark."""
+    """A job. ``main`` is ``module:function``, imported when the job runs: it may import PySpark."""
 
     name: str
     summary: str
@@ -91,13 +91,13 @@ class Job:
     """Further paragraphs of its help."""
 
     spark_settings: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
-    """Settings of Spark that it needs, by its options; those that the caller gives win."""
+    """Spark settings that it needs, given its options; settings from the caller take precedence."""
 
     needs_spark: bool = True
-    """A job that does not runs without PySpark and Java."""
+    """False: the job runs without PySpark and Java."""
 
     def load_main(self) -> Callable[[JobRun], JobResult]:
-        """The function that does it."""
+        """Imports and returns the main function."""
         module, _, function = self.main.partition(":")
         main: Callable[[JobRun], JobResult] = getattr(import_module(module), function)
         return main
@@ -110,9 +110,9 @@ class Job:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> JobResult:
-        """Run it in this session, None for a job that needs no Spark; options that are not given have their defaults.
+        """Runs the job in this session (None for a job that does not need Spark); missing options have their defaults.
 
-        Raises ConfigurationError (or a KeyError for an option that it does not have), and whatever the job raises.
+        Raises ConfigurationError (or KeyError for an unknown option), and the errors of the job.
         """
         from hms_cache.errors import ConfigurationError
 

@@ -1,4 +1,4 @@
-"""Values of partition keys in the names of directories, as Hive reads them when it discovers partitions.
+"""Values of partition keys in names of directories, parsed as in Hive's partition discovery.
 
 Source: `MetaStoreServerUtils.getPartitionName`, `getNormalisedPartitionValue` (Hive 4.0): ``day=007`` of an int key is
 the partition ``day=7``, and stays in its directory.
@@ -16,16 +16,16 @@ from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE
 
 _BITS = {"tinyint": 32, "smallint": 32, "int": 32, "bigint": 64}
-"""Hive reads tiny and small ones as `Integer.parseInt`, too."""
+"""Hive parses tinyint and smallint by `Integer.parseInt` as well."""
 
 _EXPONENT = 400
-"""Largest of a decimal written out: beyond it a name would be longer than any file system takes."""
+"""Maximum exponent of a decimal that is written out: a longer name exceeds the limits of all file systems."""
 
 
 def value_reader(key_type: str) -> Callable[[str], str]:
-    """A function from the text after the ``=`` of a directory's name to the value it stands for.
+    """Returns a function that converts the text after the ``=`` of a directory's name to the key's value.
 
-    It raises ValueError where the text is none of the type's.
+    It raises ValueError if the text is invalid for the type.
     """
     kind = key_type.lower()
     if kind in _BITS:
@@ -66,7 +66,7 @@ def _float(text: str, *, single: bool) -> str:
 
 
 def java_float_text(value: float, *, single: bool = False) -> str:
-    """As `Double.toString` and `Float.toString` write it: the fewest digits that tell it apart, ``1.0E10``."""
+    """Formats like `Double.toString` and `Float.toString`: the fewest digits that identify the value, ``1.0E10``."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -96,5 +96,5 @@ def _shortest(value: float, single: bool) -> str:
             if struct.pack("f", float(text)) == wanted:
                 return text
         except OverflowError:
-            continue  # rounded up beyond the largest
+            continue  # rounded up beyond the maximum
     return repr(value)

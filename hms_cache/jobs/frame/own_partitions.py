@@ -1,4 +1,4 @@
-"""Tables whose partitions no job adds or drops: something else than the directories says which there are."""
+"""Tables whose partitions are not managed by jobs: their partitions are not determined by directories."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _OTHER_ENGINES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
 
 
 def refusal(table: Table) -> str | None:
-    """Why the job leaves this table alone; None where it does not."""
+    """Why jobs must not change this table's partitions; None if they may."""
     if table.tableType == "MATERIALIZED_VIEW":
         return "it is a materialized view: ALTER MATERIALIZED VIEW … REBUILD of Hive writes its partitions"
     parameters = table.parameters or {}
@@ -18,7 +18,7 @@ def refusal(table: Table) -> str | None:
         if engine is not None:
             return f"{engine} keeps its own partitions"
     input_format = (table.sd.inputFormat if table.sd is not None else None) or ""
-    if "hoodie" in input_format.lower():  # synchronized without Spark's parameters, as Flink and Hive have it
+    if "hoodie" in input_format.lower():  # synchronized without Spark's parameters, as by Flink and Hive
         return "Hudi keeps its own partitions"
     if parameters.get("storage_handler"):
         return f"its partitions are those of {parameters['storage_handler']}"

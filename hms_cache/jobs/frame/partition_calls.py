@@ -1,4 +1,4 @@
-"""Partitions of one table added and dropped, each time all or none of them in one call of a metastore."""
+"""Adds and drops partitions of one table; each call is atomic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 
 
 def table_now(client: MetastoreClient, name: TableName) -> Table | None:
-    """A table as it is now. None: it was dropped, or is one by now whose partitions no job adds or drops. Raises
+    """Reads the table again. None if it was dropped, or is now one whose partitions jobs must not change. Raises
     TException."""
     request = GetTableRequest(dbName=name.database, tblName=name.table, capabilities=CAPABILITIES, catName=name.catalog)
     try:
@@ -41,8 +41,8 @@ def root_of(table: Table) -> Location:
 
 
 def is_named_by(table: Table, name: str, location: str) -> bool:
-    """Whether a directory that was found before is still one of a partition of this name. The table may be another one
-    of its name by now, lie elsewhere, or have other keys. Raises MetaException."""
+    """Whether a directory found earlier is still that of a partition with this name. The table may have been replaced
+    or moved, or may have other keys. Raises MetaException."""
     keys = [key.name.lower() for key in table.partitionKeys]
     named = [unescape_path_name(part.partition("=")[0]) for part in name.split("/")]
     place, root = Location.parse(location), root_of(table)
@@ -51,7 +51,7 @@ def is_named_by(table: Table, name: str, location: str) -> bool:
 
 
 def new_partition(table: Table, name: str, location: str) -> Partition:
-    """One of the table's own format at this directory."""
+    """A partition at this directory, in the table's own format."""
     descriptor = copy.deepcopy(table.sd)
     descriptor.location = location
     return Partition(
@@ -65,7 +65,7 @@ def new_partition(table: Table, name: str, location: str) -> Partition:
 
 
 def add_partitions(client: MetastoreClient, table: Table, partitions: Sequence[Partition]) -> int:
-    """How many this call added: others may do so at the same time. Raises TException."""
+    """Returns the number of partitions this call added: others may add some at the same time. Raises TException."""
     request = AddPartitionsRequest(
         dbName=table.dbName,
         tblName=table.tableName,
@@ -78,7 +78,7 @@ def add_partitions(client: MetastoreClient, table: Table, partitions: Sequence[P
 
 
 def drop_partitions(client: MetastoreClient, table: Table, names: Sequence[str], *, deletes_data: bool) -> int:
-    """How many this call dropped: others may do so at the same time. Raises TException."""
+    """Returns the number of partitions this call dropped: others may drop some at the same time. Raises TException."""
     request = DropPartitionsRequest(
         dbName=table.dbName,
         tblName=table.tableName,

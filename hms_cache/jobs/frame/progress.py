@@ -1,4 +1,4 @@
-"""Progress of a job on the terminal: its step, and what Spark does for it now."""
+"""Progress of a job on the terminal: its current step and the progress of Spark."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import Any
 
 
 class Progress:
-    """Tells what a job does. This one is silent; `terminal_progress` makes one that shows."""
+    """Reports progress. This class does nothing; `terminal_progress` creates one that displays it."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
-        """Steps begun so far, the running one last."""
+        """The steps begun so far, the current one last."""
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:
-        """A part of the job, in a few words: ``Reading events``."""
+        """Wraps a step of the job, described in a few words: ``Reading events``."""
         self.steps.append(text)
         self._begun()
         yield
         self._ended()
 
     def note(self, text: str) -> None:
-        """A line that stays, such as a count that is known before the end."""
+        """Prints a line that remains, such as a count known before the end."""
 
     def _begun(self) -> None:
-        """A step began."""
+        """Called after a step has begun."""
 
     def _ended(self) -> None:
-        """The step ended, without an error."""
+        """Called after a step has ended without an error."""
 
 
 class TerminalProgress(Progress):
-    """Shows the step with the tasks that Spark has finished, and each step's time once it is done.
+    """Shows the step with the number of finished Spark tasks, and the duration of each finished step.
 
-    :param console: a ``rich.console.Console``, best on stderr.
+    :param console: a ``rich.console.Console``, preferably on stderr.
     """
 
     def __init__(self, console: Any, tasks: Callable[[], tuple[int, int]]) -> None:
-        """``tasks`` tells how many tasks of the running stages are done, and how many there are."""
+        """:param tasks: returns the numbers of finished and of all tasks of the running stages."""
         super().__init__()
         self._console = console
         self._tasks = tasks
@@ -57,7 +57,7 @@ class TerminalProgress(Progress):
         self._console.print(f"{self.steps[-1]}  {took_s:.1f} s", highlight=False, markup=False)
 
     def __rich__(self) -> Any:
-        """The line that is drawn anew several times a second."""
+        """The line that is redrawn several times a second."""
         from rich.text import Text
 
         if not self.steps:
@@ -69,7 +69,10 @@ class TerminalProgress(Progress):
 
 @contextmanager
 def terminal_progress(console: Any, spark: Any | None) -> Iterator[Progress]:
-    """Progress on this console while the block runs; `spark`: None for a job without it."""
+    """Shows progress on this console while the block runs.
+
+    :param spark: None for a job without Spark.
+    """
     from rich.live import Live
 
     progress = TerminalProgress(console, lambda: _running_tasks(spark) if spark is not None else (0, 0))
@@ -78,11 +81,11 @@ def terminal_progress(console: Any, spark: Any | None) -> Iterator[Progress]:
 
 
 def _running_tasks(spark: Any) -> tuple[int, int]:
-    """Tasks done and tasks in all, of the stages that run now; none where Spark cannot be asked (Spark Connect)."""
+    """Numbers of finished and of all tasks in the running stages; zeros if Spark cannot be asked (Spark Connect)."""
     try:
         tracker = spark.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-    except Exception:  # the display must not end the job: the session is stopping, or is a remote one
+    except Exception:  # the display must not end the job: the session is stopping or remote
         return 0, 0
     running = [stage for stage in stages if stage is not None]
     return sum(stage.numCompletedTasks for stage in running), sum(stage.numTasks for stage in running)

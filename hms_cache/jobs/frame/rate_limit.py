@@ -1,4 +1,4 @@
-"""A limit of requests to a store: what a job asks of it in a second."""
+"""Limits the number of a job's requests to a store per second."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 
 class RateLimit:
-    """Lets requests to each store begin at most so often; the stores do not wait for each other.
+    """Limits the rate at which requests to each store start; stores are independent of each other.
 
-    A store is a scheme with an authority: a bucket, a name node. Thread-safe: `_lock` guards `_next_s`, and is not held
-    while anybody waits.
+    A store is a scheme with an authority: a bucket, a name node. Thread-safe: `_lock` guards `_next_s` and is not held
+    while a thread waits.
     """
 
     def __init__(
@@ -21,7 +21,7 @@ class RateLimit:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`per_second`: 0 for no limit."""
+        """:param per_second: 0 for no limit."""
         self._interval_s = 1 / per_second if per_second else 0.0
         self._clock = clock
         self._sleep = sleep
@@ -29,7 +29,7 @@ class RateLimit:
         self._next_s: dict[str, float] = {}
 
     def wait(self, store: str) -> None:
-        """Returns when the next request to the store may begin: in the order of the calls, evenly spread."""
+        """Waits until the next request to the store may start: in the order of the calls, evenly spread."""
         if not self._interval_s:
             return
         with self._lock:

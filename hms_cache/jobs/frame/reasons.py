@@ -1,4 +1,4 @@
-"""Why something failed, in one line of a report: with the cause, not only what was tried."""
+"""The cause of a failure, in one line of a report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 LONGEST = 1_000
-"""Characters of a reason."""
+"""Maximum number of characters."""
 
 _PYTHON = "Traceback (most recent call last)"
 _TASK = re.compile(r"most recent failure: Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): (.*)", re.DOTALL)
@@ -15,15 +15,16 @@ _SAYS_NOTHING = frozenset({"", "None", "null"})
 
 
 def reason_of(error: BaseException) -> str:
-    """What the error says and what the errors say that it comes from, to the first one; at most `LONGEST` characters.
+    """The messages of the error and of its causes, down to the first cause; at most `LONGEST` characters.
 
-    Of Spark's errors: those of the JVM, without their traces; of one in a Python worker the last line of its trace.
+    For errors of Spark, the messages of the JVM without stack traces; for one in a Python worker the last line of its
+    traceback.
     """
     reasons: list[str] = []
     for text in _texts(error):
         if not any(text in reason for reason in reasons):
             reasons.append(text)
-    # Spark's outer errors quote the inner ones: what is part of a later one is not said twice.
+    # Spark's outer errors quote the inner ones: a message contained in a later one is omitted.
     told = [one for number, one in enumerate(reasons) if not any(one in later for later in reasons[number + 1 :])]
     return "; because ".join(told)[:LONGEST]
 
@@ -43,7 +44,7 @@ def _texts(error: BaseException) -> Iterator[str]:
 
 
 def _java_texts(java: Any) -> Iterator[str]:
-    for _ in range(20):  # a cause may be its own
+    for _ in range(20):  # a cause may be its own cause
         if java is None:
             return
         message = str(java.getMessage())
@@ -52,7 +53,7 @@ def _java_texts(java: Any) -> Iterator[str]:
 
 
 def _essence(message: str) -> str:
-    """Of a long message the line that tells."""
+    """The decisive line of a long message."""
     if _PYTHON in message:
         for line in message.rpartition(_PYTHON)[2].splitlines()[1:]:
             if line.strip() and not line[0].isspace():

@@ -1,4 +1,4 @@
-"""The Spark that a job runs on."""
+"""The Spark session of a job."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from hms_cache.errors import StartupError
 from hms_cache.jobs.frame import python_daemon
 
 LOCAL_MASTER = "local[*]"
-"""All cores of this machine: what a job runs on if nobody says otherwise."""
+"""All cores of this machine: the default master."""
 
 _SUBMITTED = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
-"""Set by spark-submit, or for Spark Connect: the master is chosen already."""
+"""Set by spark-submit, or for Spark Connect: the master is already chosen."""
 
 
 @contextmanager
 def job_session(name: str, master: str | None, conf: Mapping[str, str]) -> Iterator[Any]:
     """A session with the project's data sources, stopped at the end.
 
-    :param master: ``None``: what spark-submit chose, else `LOCAL_MASTER`.
+    :param master: ``None``: the one chosen by spark-submit, else `LOCAL_MASTER`.
     :raises StartupError: PySpark or Java is missing.
     """
     try:
@@ -36,7 +36,7 @@ def job_session(name: str, master: str | None, conf: Mapping[str, str]) -> Itera
         master = LOCAL_MASTER
     settings = {"spark.ui.showConsoleProgress": "false", "spark.sql.session.timeZone": "UTC"}
     if master is not None and master.startswith("local"):
-        # Workers of this machine are this Python, whatever python3 is on the path.
+        # Workers on this machine use this Python, not the python3 on the path.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings["spark.python.daemon.module"] = python_daemon.MODULE
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

@@ -1,1 +1,1 @@
-"""The job ``history``: the notification log as a Parquet table by day."""
+"""The job ``history``: stores the notification log as a Parquet table, partitioned by day."""

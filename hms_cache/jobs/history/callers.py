@@ -1,6 +1,6 @@
-"""Who made the calls that events are of, from the audit logs of servers with ``server.audit_format = "json"``.
+"""The callers that caused events, from the audit logs of servers with ``server.audit_format = "json"``.
 
-The log of the database seldom says who did something. A line of an audit log says it, and which events its call
+The notification log rarely contains the user. A line of an audit log contains the user and the events that the call
 logged.
 """
 
@@ -18,18 +18,18 @@ CALLERS = StructType(
     [
         *fields(LONG, "event_id"),
         *fields(TIME, "called_at"),
-        # As the client called itself, or the name that its authentication gave it.
+        # The name used by the client, or the one from its authentication.
         *fields(STRING, "caller"),
-        # As it authenticated; null: it did not.
+        # The authenticated name; null without authentication.
         *fields(STRING, "caller_principal"),
         *fields(STRING, "caller_address", "method"),
     ]
 )
-"""A row for each event. `called_at`: when the line was written; null where lines have no time."""
+"""A row per event. `called_at`: when the line was written; null if lines have no time."""
 
 FAR_S = 3_600
-"""A line written longer before or after its event is of another log with the same ids, as before a database was put
-back to a backup. A call waits at most some minutes between its event and its line."""
+"""A line written longer than this before or after its event belongs to another log with the same ids, such as the one
+before a database was restored from a backup. Between an event and its line are a few minutes at most."""
 
 _LINE = "time DOUBLE, logger STRING, message STRING"
 _CALL = "ugi STRING, ip STRING, principal STRING, method STRING, events ARRAY<ARRAY<BIGINT>>"
@@ -37,10 +37,10 @@ _AUDIT_LOGGER = "hms_cache.audit"
 
 
 def callers(spark: SparkSession, paths: Sequence[str], first: int, last: int) -> DataFrame:
-    """Rows of `CALLERS` for events from `first` to `last`, as far as the logs tell of them.
+    """Rows of `CALLERS` for the events from `first` to `last` that the logs contain.
 
-    `paths`: files, directories or patterns of Spark's. Lines are those of ``log.format = "json"``, in which the audit
-    logger's are looked for, or the audit logger's messages alone; all others are passed over.
+    :param paths: files, directories or patterns of Spark. Lines may be those of ``log.format = "json"``, from which
+      those of the audit logger are taken, or messages of the audit logger only. All other lines are ignored.
     """
     text = spark.read.text(list(paths))
     line = F.from_json("value", _LINE)
@@ -53,7 +53,7 @@ def callers(spark: SparkSession, paths: Sequence[str], first: int, last: int) ->
     calls = parsed.select("called_at", F.from_json("call", _CALL).alias("call")).select(
         "called_at", "call.*", F.explode("call.events").alias("range")
     )
-    # Within what is asked for: what a line says decides on no amount of memory.
+    # Restricted to the requested range: the content of a line must not determine the amount of memory.
     begin, end = F.greatest(F.col("range")[0], F.lit(first)), F.least(F.col("range")[1], F.lit(last))
     rows = calls.where(begin <= end).select(
         F.explode(F.sequence(begin, end)).alias("event_id"),
@@ -73,7 +73,7 @@ def callers(spark: SparkSession, paths: Sequence[str], first: int, last: int) ->
 
 
 def with_callers(history: DataFrame, told: DataFrame) -> DataFrame:
-    """The history with the columns of `CALLERS` from these rows, null where there is none."""
+    """The history with the columns of `CALLERS` from these rows, null if there is no row."""
     columns = [name for name in CALLERS.names if name not in ("event_id", "called_at")]
     distance_s = F.abs(F.unix_timestamp("called_at") - F.unix_timestamp("event_time"))
     is_near = F.col("called_at").isNull() | (distance_s <= FAR_S)

@@ -1,15 +1,15 @@
-"""The files of a history put together, and those of old days deleted.
+"""Merges the files of a history, and deletes those of old days.
 
-Each run leaves a file for each day it has events of; a day that is over is merged into files of a size. A merge is
-done in steps that may be done again, and a journal says which one is the next:
+Each run creates a file for each day with events. The files of a past day are merged into files of the target size. A
+merge consists of repeatable steps, and a journal records its state:
 
-1. The merged files are written below ``_compaction/DAY``, which readers pass over.
-2. ``_compaction/DAY.json`` names them and those that they replace. From here on the merge counts: `read_history` reads
-   the merged files.
-3. The old files are deleted, the merged ones moved to their place, the journal deleted last.
+1. The merged files are written below ``_compaction/DAY``, which readers ignore.
+2. ``_compaction/DAY.json`` lists them and the files that they replace. From here on the merge is committed:
+   `read_history` reads the merged files.
+3. The old files are deleted, the merged ones are moved to their place, and the journal is deleted last.
 
-A run that finds a journal ends that merge first; what is below ``_compaction`` without one is deleted. Whoever reads
-the files without `read_history` misses the day while step 3 lasts: no file system has a step for both.
+A run that finds a journal first finishes that merge; files below ``_compaction`` without a journal are deleted. Readers
+that do not use `read_history` miss the day during step 3: no file system can do both in one step.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from hms_cache.jobs.history.transform import HISTORY_TABLE
 from hms_cache.values import frozen
 
 STAGING = "_compaction"
-"""Beside the days."""
+"""Name of the staging directory, which is next to those of the days."""
 
 OPEN_DAY_FILES = 24
-"""Files at which the newest day is merged, too: it goes on growing, and each merge writes all of it again."""
+"""Number of files from which on the newest day is merged as well: it keeps growing, and each merge rewrites all of
+it."""
 
 
 @dataclass(slots=True)
 class Compacted:
-    """What was done."""
+    """Result of a compaction."""
 
     days: int = 0
     files_before: int = 0
@@ -46,7 +47,7 @@ class Compacted:
 
 @frozen
 class Journal:
-    """A merge that counts and is not ended."""
+    """A committed merge that is not finished."""
 
     day: str
     batch: int
@@ -63,7 +64,7 @@ class Journal:
         return f"{STAGING}/{self.day}.json"
 
     def target(self, name: str) -> str:
-        """Where a merged file belongs."""
+        """The final path of a merged file."""
         return f"day={self.day}/batch={self.batch}/{name}"
 
     @property
@@ -77,22 +78,22 @@ class Journal:
 
 
 def journals(files: Files) -> list[Journal]:
-    """The merges that count and are not ended."""
+    """The committed merges that are not finished."""
     found = [one.path for one in files.files(STAGING) if PurePosixPath(one.path).match(f"{STAGING}/*.json")]
     return [Journal.of_text(files.read(path)) for path in found]
 
 
 def recover(files: Files) -> None:
-    """Ends merges that were begun: those with a journal are done, the others undone."""
+    """Finishes interrupted merges: those with a journal are completed, the others are undone."""
     for journal in journals(files):
         _put_in_place(files, journal)
     files.delete(STAGING)
 
 
 def compact(spark: SparkSession, files: Files, target_bytes: int) -> Compacted:
-    """Merges each day that is over into files of about this size, where it has more of them than that takes.
+    """Merges the files of each past day into files of about the target size, if it has more than necessary.
 
-    Only when no batch is being written: a batch that is written again would stand beside what it was merged into.
+    Must not run while a batch is written: a batch written again would exist in addition to the merged files.
     """
     done = Compacted()
     days = _days(files)
@@ -111,8 +112,8 @@ def compact(spark: SparkSession, files: Files, target_bytes: int) -> Compacted:
 
 
 def delete_days(files: Files, keep_days: int) -> int:
-    """Deletes all days but the newest and those less than so many days older; how many. The newest one stays: a
-    history knows by its events where it goes on."""
+    """Deletes all days except the newest and those less than `keep_days` older. Returns the number of deleted days. The
+    newest day is kept because the history continues after its last event."""
     days = _days(files)
     if not days:
         return 0
@@ -124,7 +125,7 @@ def delete_days(files: Files, keep_days: int) -> int:
 
 
 def _days(files: Files) -> list[str]:
-    """Days by their ISO dates. Events without a time are in a directory of another name, and stay."""
+    """The days as ISO dates. Events without a time are in a directory with another name, which is kept."""
     found = []
     for name in files.directories():
         key, _, text = name.partition("=")
@@ -157,14 +158,13 @@ def _merge(spark: SparkSession, files: Files, day: str, stored: Sequence[StoredF
 
 
 def _put_in_place(files: Files, journal: Journal) -> None:
-    """Step 3; again if it was begun. Raises OSError, before anything is deleted, if merged files are in neither
-    place."""
+    """Step 3; may be repeated. Raises OSError, before deleting anything, if merged files are in neither place."""
     merged = {PurePosixPath(one.path).name for one in files.files(journal.staging)}
     gone = [name for name in journal.new if name not in merged and not files.exists(journal.target(name))]
     if gone:
         if not all(files.exists(path) for path in journal.old):
             raise OSError(f"{files.root}: {len(gone)} files of {journal.path} are gone, among them {gone[0]}")
-        # Another run on this history has deleted them as the rest of a merge that does not count.
+        # Another run on this history has deleted them as those of an uncommitted merge.
         files.delete(journal.path)
         files.delete(journal.staging)
         return
@@ -172,7 +172,7 @@ def _put_in_place(files: Files, journal: Journal) -> None:
         files.delete(path)
     for name in journal.new:
         if name in merged:
-            files.delete(journal.target(name))  # half of a copy, where a move is one
+            files.delete(journal.target(name))  # a partial copy, if the store moves files by copying
             files.move(f"{journal.staging}/{name}", journal.target(name))
     kept = f"batch={journal.batch}"
     for name in files.directories(f"day={journal.day}"):

@@ -1,4 +1,4 @@
-"""The job ``history``, as the command line shows it."""
+"""Definition of the job ``history`` for the command line."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ JOB = Job(
             multiple=True,
             metavar="PATH",
         ),
-        # What a task holds while it writes: messages are of a few KiB, 100,000 of them some hundred MiB in all.
+        # Memory of a task while it writes: messages have a few KiB, so 100,000 of them some hundred MiB.
         Option("batch_events", "Number of events in one commit.", kind=int, default=100_000, minimum=1),
         Option("keep_messages", "Also keep the messages of events: larger, but complete.", kind=bool),
-        # What Spark, Trino and Hive take for a file of good size: one task reads it.
+        # A good file size for Spark, Trino and Hive: one task reads it.
         Option(
             "target_mib",
             "Size up to which files of a day are merged; 0: they are not merged.",

@@ -1,4 +1,4 @@
-"""Files of a history through Hadoop's file systems: what Spark can write, this can, with Spark's own credentials."""
+"""Files of a history, accessed by Hadoop's file systems: wherever Spark can write, with Spark's own credentials."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pyspark.sql import SparkSession
 
 
 class StoredFile(NamedTuple):
-    """A file below a directory, by its path from there."""
+    """A file below a directory, with its path relative to it."""
 
     path: str
     size_bytes: int
 
 
 class Files:
-    """Operations below one directory. Paths are relative to it; what fails raises Py4JJavaError."""
+    """Operations below one directory. Paths are relative to it; failures raise Py4JJavaError."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         jvm: Any = spark._jvm
@@ -27,17 +27,17 @@ class Files:
         return self._path(f"{self.root}/{path}" if path else self.root)
 
     def exists(self, path: str = "") -> bool:
-        """Whether there is a file or directory."""
+        """Whether the file or directory exists."""
         return bool(self._system.exists(self._at(path)))
 
     def directories(self, path: str = "") -> list[str]:
-        """Names of the directories in a directory, sorted; none if it is not there."""
+        """Names of the subdirectories, sorted; none if the directory does not exist."""
         if not self.exists(path):
             return []
         return sorted(one.getPath().getName() for one in self._system.listStatus(self._at(path)) if one.isDirectory())
 
     def files(self, path: str) -> list[StoredFile]:
-        """The files with data in a directory, in any depth, by path; none if it is not there."""
+        """The data files in and below a directory, by path; none if the directory does not exist."""
         if not self.exists(path):
             return []
         base = self._system.makeQualified(self._at("")).toUri().getPath().rstrip("/") + "/"
@@ -50,17 +50,17 @@ class Files:
         return sorted(found)
 
     def delete(self, path: str) -> None:
-        """A file, or a directory with all that is in it; nothing if it is not there."""
+        """Deletes a file, or a directory with its content; does nothing if it does not exist."""
         self._system.delete(self._at(path), True)
 
     def move(self, path: str, to: str) -> None:
-        """A file to a place where none is. Raises OSError if it was not done."""
+        """Moves a file to a path that does not exist. Raises OSError if it fails."""
         self._system.mkdirs(self._at(to.rpartition("/")[0]))
         if not self._system.rename(self._at(path), self._at(to)):
             raise OSError(f"{self.root}/{path} could not be moved to {to}")
 
     def write(self, path: str, text: str) -> None:
-        """The file appears whole where a close makes it appear (object stores), else by a rename."""
+        """Writes a file atomically: by the close in object stores, otherwise by a rename."""
         beside = f"{path}.writing"
         stream = self._system.create(self._at(beside), True)
         try:

@@ -1,8 +1,8 @@
-"""Runs ``history``: a streaming query up to the log's end as it was at the start.
+"""Runs ``history``: a streaming query up to the log's end at the time of the start.
 
-What a batch holds is decided before it is written, in the checkpoint, so that a restart goes on where the run before
-ended; a batch that is run again after a failure leaves the same rows (`tables`). After the last batch the files of days
-that are over are merged.
+The content of a batch is recorded in the checkpoint before it is written, so a restart continues after the previous
+run; a batch that is repeated after a failure results in the same rows (`tables`). After the last batch, the files of
+past days are merged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hms_cache.jobs.sources.origin import Origin
 
 
 def main(run: JobRun) -> JobResult:
-    """Bring the history up to the log's end. Raises EventLogError where the log does not go on from it."""
+    """Updates the history to the log's end. Raises EventLogError if the log does not continue it."""
     options = run.options
     origin, output = Origin.of_options(options), str(options["output"]).rstrip("/")
     with origin.following() as log:
@@ -72,7 +72,7 @@ def main(run: JobRun) -> JobResult:
 
 
 _LATE_WORKER = "Python worker failed to connect back"
-"""What Spark says of a worker that has not connected ten seconds after its start, which is no setting."""
+"""Spark's message for a worker that has not connected ten seconds after its start; this limit is not configurable."""
 
 _STARTS = 3
 
@@ -80,7 +80,8 @@ _STARTS = 3
 def _follow(
     spark: SparkSession, source: dict[str, str], table: HistoryTable, told: DataFrame | None, *, keep_messages: bool
 ) -> None:
-    """A query whose worker is late, as on a machine that is busy with other jobs, goes on from its checkpoint."""
+    """Runs the query; continues from its checkpoint if a worker starts too late, as on a machine that is busy with
+    other jobs."""
     for start in range(1, _STARTS + 1):
         events = spark.readStream.format("hms_events").options(**source).load()
         query = (
@@ -104,7 +105,7 @@ def _write_batch(batch: DataFrame, batch_id: int, *, table: HistoryTable, told: 
 
 
 def _explained(error: StreamingQueryException) -> HmsCacheError:
-    """The reason in the log's words if that is what it is, without the traces of two languages."""
+    """The message of an EventLogError if that is the cause, without the traces of two languages."""
     text = str(error)
     name = f"{EventLogError.__name__}: "
     if name in text:

@@ -1,8 +1,8 @@
-"""The table of a history: directories of Parquet files, or a table of Iceberg.
+"""The table of a history: directories of Parquet files, or an Iceberg table.
 
-Both take each batch once, whatever happens in between. Parquet files of a batch have directories of their own, which a
-batch that is run again replaces. Iceberg commits a batch or nothing, and events come in the order of their ids: of a
-batch that is run again, those are left out that the table has.
+Both store each batch exactly once, despite failures. The Parquet files of a batch have directories of their own, which
+a repeated batch replaces. Iceberg commits a batch completely or not at all, and events arrive in the order of their
+ids; a repeated batch omits the events that the table already has.
 """
 
 from __future__ import annotations
@@ -19,50 +19,51 @@ from hms_cache.jobs.history.files import Files
 from hms_cache.jobs.history.transform import HISTORY_TABLE
 
 CHECKPOINT = "_checkpoint"
-"""Beside the directories of days; readers of the table pass over names that begin with an underscore."""
+"""Next to the directories of days; readers of the table ignore names that begin with an underscore."""
 
 
 class HistoryTable(Protocol):
-    """Where a history is kept."""
+    """Stores a history."""
 
     checkpoint: str
-    """Directory in which Spark keeps how far it is."""
+    """Directory of Spark's checkpoint."""
 
     def prepare(self) -> None:
-        """Before a run: what an earlier one left half done is ended, and the table has all columns."""
+        """Called before a run: finishes interrupted work of an earlier one, and adds missing columns."""
         ...
 
     def read(self) -> DataFrame:
-        """Rows of `HISTORY_TABLE`; none if there is nothing yet. Columns that an earlier release did not write are
-        null."""
+        """Rows of `HISTORY_TABLE`; none if the table does not exist yet. Columns that earlier releases did not write
+        are null."""
         ...
 
     def add(self, batch: DataFrame) -> None:
-        """Keeps a batch: rows of `HISTORY_TABLE`."""
+        """Stores a batch: rows of `HISTORY_TABLE`."""
         ...
 
     def has_checkpoint(self) -> bool:
-        """Whether a run may go on from it."""
+        """Whether a run can continue from a checkpoint."""
         ...
 
     def merge(self, target_bytes: int) -> Compacted:
-        """Puts files of days that are over together."""
+        """Merges the files of past days."""
         ...
 
     def delete_days(self, keep_days: int) -> int:
-        """Deletes all days but the newest and those less than so many days older; how many."""
+        """Deletes all days except the newest and those less than `keep_days` older. Returns the number of deleted
+        days."""
         ...
 
 
 def history_table(spark: SparkSession, output: str, file_format: str, checkpoint: str | None = None) -> HistoryTable:
-    """The table at this place. Raises ConfigurationError where something is missing."""
+    """The table at this location. Raises ConfigurationError if a part is missing."""
     if file_format != "iceberg":
         return ParquetHistory(spark, output)
     return IcebergHistory(spark, output, checkpoint or "")
 
 
 class ParquetHistory:
-    """In a directory, by day and batch."""
+    """Parquet files in a directory, by day and batch."""
 
     def __init__(self, spark: SparkSession, output: str) -> None:
         self._spark = spark
@@ -77,7 +78,7 @@ class ParquetHistory:
         return self._files.exists(CHECKPOINT)
 
     def read(self) -> DataFrame:
-        """A day whose files are just being merged is read from the merged ones."""
+        """Reads the merged files of a day that is being merged."""
         spark, files, output = self._spark, self._files, self._output
         if not any(name.startswith("day=") for name in files.directories()):
             stored = spark.createDataFrame([], HISTORY_TABLE)
@@ -94,7 +95,7 @@ class ParquetHistory:
         return stored
 
     def add(self, batch: DataFrame) -> None:
-        """One file for each day, in the order of events."""
+        """Writes one file per day, in the order of events."""
         (
             batch.repartition("day")
             .sortWithinPartitions("event_id")
@@ -112,7 +113,7 @@ class ParquetHistory:
 
 
 class IcebergHistory:
-    """In a table of a catalog of the session's, by day. Needs none of Iceberg's SQL extensions."""
+    """A table in a catalog of the session, by day. Does not need Iceberg's SQL extensions."""
 
     def __init__(self, spark: SparkSession, output: str, checkpoint: str) -> None:
         self._spark = spark
@@ -156,7 +157,7 @@ class IcebergHistory:
         new.select(columns).repartition("day").sortWithinPartitions("event_id").writeTo(self._table).append()
 
     def merge(self, target_bytes: int) -> Compacted:
-        """A day is replaced by its own rows in one commit."""
+        """Replaces the files of each day by merged ones with the same rows, in one commit."""
         done = Compacted()
         files = self._spark.table(f"{self._table}.files").where("content = 0 AND partition.day IS NOT NULL")
         days = files.groupBy("partition.day").agg(F.count("*"), F.sum("file_size_in_bytes")).orderBy("day").collect()

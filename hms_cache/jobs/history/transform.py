@@ -1,4 +1,4 @@
-"""Events as history, and history as churn. Pure functions of DataFrames.
+"""Converts events to history, and history to counts of changes. Pure functions of DataFrames.
 
 Fields of messages: Hive's `JSONMessageFactory` (3.1 to 4.1); objects in them are Thrift's JSON, by field numbers.
 """
@@ -19,23 +19,24 @@ HISTORY = StructType(
         # created, altered, renamed, truncated, dropped, written, statistics, transaction or other
         *fields(STRING, "change"),
         *fields(STRING, "catalog", "database", "table"),
-        # Of a rename: database.table before it.
+        # For a rename: the old database.table.
         *fields(STRING, "old_name"),
-        # Who did it, as far as the log knows: the owner of what was created, who Hive says modified a table last.
+        # The user, as far as the log contains it: the owner of a created object, or the last modifier of a table
+        # according to Hive.
         *fields(STRING, "actor"),
         # The server that wrote it, and its principal.
         *fields(STRING, "server", "service_principal"),
-        # Who called, and what, by the audit log: see `callers`.
+        # Caller and method from the audit log: see `callers`.
         *fields(STRING, "caller", "caller_principal", "caller_address", "method"),
         *fields(INTEGER, "partitions", "files"),
         *fields(LONG, "transaction_id", "write_id"),
         *fields(STRING, "message"),
     ]
 )
-"""A row for each event, without the columns of the directories."""
+"""A row per event, without the columns of the directories."""
 
 HISTORY_TABLE = StructType([*HISTORY.fields, StructField("day", DateType()), StructField("batch", LongType())])
-"""As it is stored: partitioned by the day of the event (UTC) and the batch that wrote it."""
+"""The stored form: partitioned by the day of the event (UTC) and the batch that wrote it."""
 
 _MICROSECONDS_OF_A_DAY = 86_400_000_000
 _WRITES = ("INSERT", "ACID_WRITE_EVENT", "BATCH_ACID_WRITE_EVENT")
@@ -43,7 +44,7 @@ _TRANSACTIONS = ("OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID_EVENT", 
 
 
 def transform(events: DataFrame, *, keep_messages: bool = False) -> DataFrame:
-    """Rows of `HISTORY` with their `day`, one for each row of `hms_events` (with ``message=json``)."""
+    """Rows of `HISTORY` with their `day`, one per row of `hms_events` (with ``message=json``)."""
     field = {name: _message(name) for name in ("db", "table", "server", "servicePrincipal", "isTruncateOp")}
     event_type = F.col("event_type")
     is_table = event_type.isin("ALTER_TABLE")
@@ -75,7 +76,7 @@ def transform(events: DataFrame, *, keep_messages: bool = False) -> DataFrame:
 
 
 def churn(history: DataFrame) -> DataFrame:
-    """A row for each table, with its changes counted; the one with the most events first."""
+    """A row per table with the numbers of its changes; the table with the most events first."""
     event_type, partitions = F.col("event_type"), F.coalesce(F.col("partitions"), F.lit(0)).cast("long")
     return (
         history.where(F.col("table").isNotNull())
@@ -95,9 +96,11 @@ def churn(history: DataFrame) -> DataFrame:
 
 
 def _day_in_utc(time: str) -> Column:
-    """Whatever zone the session has: a batch that is written again in a session with another one is in the same files.
+    """The day in UTC, independent of the session's time zone, so that a batch repeated in a session with another zone
+    is written to the same files.
 
-    Of microseconds, as all conversions of Spark's are in the session's zone."""
+    Computed from microseconds, because all conversions of Spark use the session's zone.
+    """
     return F.date_from_unix_date(F.floor(F.unix_micros(time) / F.lit(_MICROSECONDS_OF_A_DAY)).cast("int"))
 
 
@@ -132,12 +135,12 @@ def _change(event_type: Column, renamed: Column, truncated: Column) -> Column:
 
 
 def _object(name: str, path: str) -> Column:
-    """A field of an object that a message holds as a text."""
+    """A field of an object that a message contains as text."""
     return F.get_json_object(_message(name), path)
 
 
 def _actor(event_type: Column) -> Column:
-    """Tables name their owner in field 3 and parameters in field 9, databases their owner in field 6."""
+    """Tables have their owner in field 3 and parameters in field 9, databases their owner in field 6."""
     modified_by = _object("tableObjAfterJson", "$['9']['map'][3]['last_modified_by']")
     return _nonempty(
         F.when(event_type == "CREATE_TABLE", _object("tableObjJson", "$['3']['str']"))

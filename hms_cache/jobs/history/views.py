@@ -1,4 +1,4 @@
-"""A view for each question about a history: what changed on a table, who did it, how often, which are churned."""
+"""Views on a history: changes of a table, who made them, how often, and tables with the most changes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hms_cache.jobs.history.transform import churn
 
 
 def _who() -> Column:
-    """The caller of the audit log; else whom the event names."""
+    """The caller from the audit log; otherwise the user named by the event."""
     return F.coalesce("caller", "actor").alias("actor")
 
 
 def changes(history: DataFrame) -> DataFrame:
-    """What changed on each table and database, when and by whom, the newest first."""
+    """Changes of each table and database, with time and user, newest first."""
     columns = [
         "event_time",
         "catalog",
@@ -32,7 +32,7 @@ def changes(history: DataFrame) -> DataFrame:
 
 
 def actors(history: DataFrame) -> DataFrame:
-    """Who changed which table, how often and when last; `actor` is null where neither log says."""
+    """Users who changed a table, with number and last time; `actor` is null if neither log contains it."""
     return (
         history.where(F.col("table").isNotNull())
         .withColumn("actor", _who())
@@ -43,7 +43,7 @@ def actors(history: DataFrame) -> DataFrame:
 
 
 def daily(history: DataFrame) -> DataFrame:
-    """How often each table was changed, by day and kind of change."""
+    """Number of changes of each table, by day and kind of change."""
     return (
         history.where(F.col("table").isNotNull())
         .groupBy("day", "catalog", "database", "table", "change")
@@ -57,7 +57,7 @@ VIEWS = {"history_changes": changes, "history_actors": actors, "history_daily": 
 
 
 def create_views(spark: SparkSession, output: str, file_format: str = "parquet") -> None:
-    """Makes the temporary views `history` and those of `VIEWS` over the history in this directory or Iceberg table."""
+    """Creates the temporary views `history` and those of `VIEWS` for the history in this directory or Iceberg table."""
     history = read_history(spark, output, file_format)
     history.createOrReplaceTempView("history")
     for name, view in VIEWS.items():
