@@ -1,4 +1,4 @@
-"""All jobs by their names. A new one is a definition module (no PySpark in it) and a line here."""
+"""All jobs by name. To add one, create a definition module (without PySpark) and a line here."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The job ``repair``: partitions as the directories of their tables say, as MSCK REPAIR of Hive finds them."""
+"""The job ``repair``: makes partitions match the directories of their tables, like Hive's MSCK REPAIR."""

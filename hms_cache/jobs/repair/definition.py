@@ -1,4 +1,4 @@
-"""The job ``repair``, as the command line shows it."""
+"""Definition of the job ``repair`` for the command line."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The directories of a table's partitions: one listing for each directory above the last level, none of a partition's.
+"""The directories of a table's partitions: one listing per directory above the last level, none per partition.
 
-What counts is what Hive's `HiveMetaStoreChecker` counts (4.0.1): a directory ``key=value`` for each key in its order,
-keys without regard to case; names that begin with a dot or an underscore are not looked at; what else is there is
-passed over, and told (`hive.msck.path.validation` = skip). A partition's directory may be empty.
+The rules are those of Hive's `HiveMetaStoreChecker` (4.0.1): a directory ``key=value`` for each key in order, with
+case-insensitive keys. Names that begin with a dot or an underscore are ignored; other entries are skipped and reported
+(`hive.msck.path.validation` = skip). A partition's directory may be empty.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaExceptio
 from hms_cache.values import frozen
 
 NO_PARTITION, UNREADABLE, NO_ROOT = "no partition", "unreadable", "no directory"
-"""Kinds of `Problem`: a name that is no partition's, a listing that failed, a table's own directory that is gone."""
+"""Kinds of `Problem`: a name that is not a partition's, a failed listing, a missing table directory."""
 
 _WAITING_LISTINGS = 64
-"""Listings of a level that are handed out at a time: their answers wait in memory."""
+"""Maximum number of pending listings of a level: their results wait in memory."""
 
 
 class Entries(NamedTuple):
-    """What is in a directory, without hidden names."""
+    """The entries of a directory, without hidden names."""
 
     directories: list[str]
     others: list[str]
 
 
 class Directories:
-    """Listings of any file system, within a rate. Thread-safe."""
+    """Lists directories of any file system, with limited rate. Thread-safe."""
 
     def __init__(self, requests_per_s: float = 0) -> None:
         self._file_systems = FileSystems()
         self._limit = RateLimit(requests_per_s)
 
     def entries(self, location: Location) -> Entries:
-        """Names in the directory, in any order. Raises FileNotFoundError, OSError, MetaException."""
+        """The names in the directory, in any order. Raises FileNotFoundError, OSError, MetaException."""
         self._limit.wait(f"{location.scheme}://{location.authority}")
         found = Entries([], [])
         if location.scheme == "file":
-            # fsspec asks for the size of each entry, which is most of the time.
+            # fsspec reads the size of each entry, which takes most of the time.
             with os.scandir(location.path) as entries:
                 for entry in entries:
                     if not _is_hidden(entry.name):
@@ -77,7 +77,7 @@ class Directories:
         return found
 
     def exists(self, location: Location) -> bool:
-        """Whether there is a directory, now. Raises OSError, MetaException: then nobody knows."""
+        """Whether the directory exists now. Raises OSError or MetaException if this cannot be determined."""
         self._limit.wait(f"{location.scheme}://{location.authority}")
         if location.scheme == "file":
             try:
@@ -100,7 +100,7 @@ class Directories:
 
 @frozen
 class Problem:
-    """What was found that is no partition: `kind` is one of the names above."""
+    """An entry that is not a partition; for `kind` see the names above."""
 
     kind: str
     location: str
@@ -109,14 +109,14 @@ class Problem:
 
 @dataclass(slots=True)
 class LeafDirectory:
-    """A directory with partitions in it: names of partitions, and of their directories in it, side by side."""
+    """A directory that contains partitions: names of the partitions, and of their directories in the same order."""
 
     location: Location
     partitions: list[str] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     name: str = ""
-    """What names of partitions in it begin with; empty for the table's own."""
+    """Common prefix of the names of its partitions; empty for the table's own directory."""
 
 
 class PartitionTree:
@@ -128,10 +128,11 @@ class PartitionTree:
         self._keys = [(key.name.lower(), f"{escape_path_name(key.name.lower())}=") for key in keys]
         self._readers = [value_reader(key.type) for key in keys]
         self.listings = 0
-        """Directories that were listed."""
+        """Number of directories listed."""
 
     def walk(self, pool: ThreadPoolExecutor) -> Iterator[LeafDirectory]:
-        """Level by level; of a level so many at a time as the pool has threads. What goes wrong is told, not raised."""
+        """Walks level by level, with as many parallel listings as the pool has threads. Errors are reported, not
+        raised."""
         level: list[tuple[Location, str]] = [(self._location, "")]
         for depth in range(len(self._keys)):
             below: list[tuple[Location, str]] = []
@@ -170,7 +171,7 @@ class PartitionTree:
         key, prefix = self._keys[depth]
         prefix = f"{above}/{prefix}" if above else prefix
         read = self._readers[depth]
-        above_it = str(location).rstrip("/")  # a bucket's own location ends in a slash
+        above_it = str(location).rstrip("/")  # the location of a bucket ends with a slash
         for name in entries.directories:
             found, _, text = name.partition("=")
             if found.lower() != key or not text or "=" in text:
@@ -189,5 +190,5 @@ class PartitionTree:
 
 
 def _is_hidden(name: str) -> bool:
-    # Hadoop's old S3 file systems left a file beside each directory.
+    # Hadoop's old S3 file systems created a file next to each directory.
     return name.startswith((".", "_")) or name.endswith("_$folder$")

@@ -1,4 +1,4 @@
-"""The partitions that the catalog has of a table: names of all, and where those lie that are asked for."""
+"""The partitions of a table in the catalog: all names, and locations of selected ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Ta
 
 
 class Place(NamedTuple):
-    """Where a partition lies, and since when it is in the catalog (seconds since 1970, 0 unknown)."""
+    """Location of a partition, and its creation time in the catalog (epoch seconds, 0 if unknown)."""
 
     name: str
     location: str
@@ -22,23 +22,24 @@ class Place(NamedTuple):
 
 
 class KnownPartitions(Protocol):
-    """Reads of a table's partitions. What was dropped meanwhile is left out. Not thread-safe."""
+    """Reads a table's partitions. Partitions dropped meanwhile are omitted. Not thread-safe."""
 
     def names(self, table: Table) -> list[str]:
         """All names, in any order."""
         ...
 
     def places(self, table: Table, names: Collection[str]) -> Iterator[Place]:
-        """Of the partitions with these names."""
+        """The places of the partitions with these names."""
         ...
 
     def notable(self, table: Table, created_before_s: int = 0) -> Iterator[Place]:
-        """At least all that lie elsewhere than their names say, and all created before this time."""
+        """At least all partitions whose location differs from the one their name implies, and all created before this
+        time."""
         ...
 
 
 class PartitionsOfMetastore:
-    """Through the metastore: `notable` reads every partition of the table."""
+    """Reads from a metastore: `notable` reads every partition of the table."""
 
     def __init__(self, reader: MetastoreReader) -> None:
         self._reader = reader
@@ -59,7 +60,7 @@ class PartitionsOfMetastore:
 
 
 class PartitionsOfDatabase(PartitionsOfMetastore):
-    """Names, and what lies elsewhere, by one statement each from the metastore database."""
+    """Reads names, and partitions with unusual locations, with one statement each from the metastore database."""
 
     def __init__(self, reader: MetastoreReader, database: DatabaseReader) -> None:
         super().__init__(reader)

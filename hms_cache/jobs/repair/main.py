@@ -38,14 +38,14 @@ _SOMETHING_LEFT = 3
 _WITH_FILES = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
 _DONE = {ADD: "added", DROP: "dropped", EXPIRE: "expired"}
 
-#: What a plan depends on: a plan that was made with others is not carried out.
+#: Options that determine a plan: a plan made with other values is not executed.
 _PLANNED_BY = ("metastore", "tables", "mode", "discover", "retention", "drop_limit", "batch_partitions")
 
 
 def main(run: JobRun) -> JobResult:
-    """Plans table by table, then writes batch by batch; or goes on with a plan that a killed run left.
+    """Plans each table, then writes the batches; or continues a plan left by a killed run.
 
-    What goes wrong with one table is a row, and the next one is done. Raises MetastoreUnavailableError,
+    An error with one table becomes a row, and the next table is processed. Raises MetastoreUnavailableError,
     DatabaseUnavailable, ConfigurationError.
     """
     options = run.options
@@ -83,7 +83,7 @@ def _plan(
     summary: dict[str, object],
     reports: list[ResultTable],
 ) -> int:
-    """Fills the plan and the reports; how much there is that this run will not have changed."""
+    """Fills the plan and the reports. Returns the number of findings that this run does not repair."""
     options = run.options
     scope = Scope(options["mode"] != "drop", options["mode"] != "add", options["retention"])
     plans: list[TablePlan] = []
@@ -138,7 +138,7 @@ def _tables(reader: MetastoreReader, scope: TableScope) -> Iterator[Table]:
 
 
 def _within(plan: TablePlan, drop_limit: int) -> TablePlan:
-    """The plan without its drops, if they are too many: a tree that was moved looks like one that was deleted."""
+    """Removes the drops from a plan with too many: a moved tree cannot be distinguished from a deleted one."""
     drops = len(plan.changes[DROP]) + len(plan.changes[EXPIRE])
     if drops > drop_limit:
         plan.changes |= {DROP: [], EXPIRE: []}

@@ -1,4 +1,4 @@
-"""What a repair would change of a table."""
+"""Plans the changes of a repair to a table."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ DISCOVER = "discover.partitions"
 RETENTION = "partition.retention.period"
 
 ADD, DROP, EXPIRE = "add", "drop", "expire"
-"""Actions. One that expires is dropped with its files, if the metastore deletes those of its table."""
+"""Actions. An expired partition is dropped with its files, if the metastore deletes the files of the table."""
 
 TWICE, CLAIMED, UNDECIDED = "found twice", "another partition's", "undecided"
-"""Kinds of notes besides those of `directories`: two directories of one partition; a directory where a partition of
-another name lies; a partition whose directory cannot be looked at."""
+"""Kinds of notes in addition to those of `directories`: a partition with two directories; a directory used by a
+partition with another name; a partition whose directory cannot be checked."""
 
 
 class Change(NamedTuple):
-    """A partition to add or drop, and its directory."""
+    """A partition to add or drop, with its directory."""
 
     name: str
     location: str
@@ -37,13 +37,13 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class TablePlan:
-    """Of one table. `notes`: kind, location, and what there is to say."""
+    """The plan for one table. `notes`: kind, location, text."""
 
     table: Table
     known: int = 0
     listings: int = 0
     found: int = 0
-    """Directories of partitions."""
+    """Number of directories of partitions."""
 
     changes: dict[str, list[Change]] = field(default_factory=lambda: {ADD: [], DROP: [], EXPIRE: []})
     notes: list[tuple[str, str, str]] = field(default_factory=list)
@@ -51,7 +51,7 @@ class TablePlan:
 
 @frozen
 class Scope:
-    """What a repair is asked for."""
+    """The kinds of changes requested."""
 
     adds: bool = True
     drops: bool = True
@@ -59,14 +59,14 @@ class Scope:
 
 
 def is_discovered(table: Table) -> bool:
-    """Whether Hive's metastore would discover partitions of the table by itself. Source: `PartitionManagementTask`."""
+    """Whether Hive's metastore would discover partitions of the table itself. Source: `PartitionManagementTask`."""
     return (table.parameters or {}).get(DISCOVER, "").lower() == "true"
 
 
 def retention_s(table: Table) -> float | None:
-    """How long partitions of the table are kept, from their creation on; None: for ever.
+    """The retention of the table's partitions from their creation on; None: unlimited.
 
-    Raises ValueError where the parameter is no time. A bare number is in seconds, as in
+    Raises ValueError if the parameter is not a duration. A plain number is in seconds, as in
     `PartitionManagementTask.getRetentionPeriodInSeconds`.
     """
     text = (table.parameters or {}).get(RETENTION, "").strip()
@@ -81,16 +81,16 @@ def plan_table(
     pool: ThreadPoolExecutor,
     scope: Scope,
 ) -> TablePlan:
-    """Compares names with one listing of the tree; what lies elsewhere is read only where it can make a difference.
-    The catalog is read while directories are listed.
+    """Compares names with one listing of the tree; other locations are read only if they can make a difference. The
+    catalog is read while directories are listed.
 
-    Raises MetaException for a location that cannot be understood, and what `known` raises.
+    Raises MetaException for an invalid location, and the errors of `known`.
     """
     plan = TablePlan(table)
     root = Location.parse(table.sd.location, Location("file", "", "/"))
     kept_s = _retention(plan) if scope.expires else None
     created_before_s = int(time.time() - kept_s) if kept_s is not None else 0
-    # A thread of their own for all reads of the catalog: the database works while directories are listed.
+    # One separate thread for all reads of the catalog: the database works while directories are listed.
     with ThreadPoolExecutor(1, "repair-catalog") as catalog:
 
         def ask_where() -> Future[list[Place]]:
@@ -111,7 +111,7 @@ def plan_table(
         comparison.compare(names_read.result(), waiting)
         plan.listings = tree.listings
         if any(kind == NO_ROOT for kind, _, _ in plan.notes):
-            return plan  # a file system that is not mounted has no partitions either
+            return plan  # an unmounted file system has no partitions either
         candidates, absent = comparison.candidates, comparison.absent
         if where_read is None and (kept_s is not None or (scope.adds and candidates)):
             where_read = ask_where()
@@ -130,9 +130,12 @@ def plan_table(
 
 
 class _Comparison:
-    """Directories beside names. `candidates`: locations by names that no partition has; `twice`: other directories of
-    such a name; `absent`: names without a directory so far; `unread`: by what names in them begin with, locations of
-    directories that could not be listed."""
+    """Compares directories with names.
+
+    `candidates`: locations of names that no partition has; `twice`: further directories of such a name; `absent`: names
+    without a directory so far; `unread`: locations of directories that could not be listed, by the prefix of the names
+    in them.
+    """
 
     def __init__(self, plan: TablePlan) -> None:
         self._plan = plan
@@ -143,7 +146,7 @@ class _Comparison:
         self.unread: dict[str, str] = {}
 
     def compare(self, names: Collection[str], leaves: Iterable[LeafDirectory]) -> None:
-        """Some directories more; `names` are the same in each call."""
+        """Adds more directories; `names` are the same in each call."""
         plan = self._plan
         if not self._has_names:
             plan.known, self.absent, self._has_names = len(names), set(names), True
@@ -155,8 +158,8 @@ class _Comparison:
             here = self.absent.intersection(leaf.partitions)
             self.absent -= here
             if len(here) == len(leaf.partitions):
-                continue  # nothing new, and no name twice
-            above = str(leaf.location).rstrip("/")  # a bucket's own location ends in a slash
+                continue  # no new name and no duplicate
+            above = str(leaf.location).rstrip("/")  # the location of a bucket ends with a slash
             for name, directory in zip(leaf.partitions, leaf.directories, strict=True):
                 if name in here:
                     here.remove(name)
@@ -168,8 +171,8 @@ class _Comparison:
 
 
 def _without_unread(plan: TablePlan, absent: Collection[str], unread: Mapping[str, str]) -> set[str]:
-    """The names without those that belong into a directory that could not be listed. To ask for each of them, of which
-    there may be a million, would ask a store again and again that has just refused, or asked for patience."""
+    """The names except those whose directories would be inside of one that could not be listed. Checking each of them,
+    perhaps a million, would send that many requests to a store that has just refused or throttled one."""
     if not unread:
         return set(absent)
     looked_for: set[str] = set()
@@ -206,9 +209,10 @@ def _plan_adds(
     names: Collection[str],
     owners: Mapping[str, str],
 ) -> None:
-    """`owners`: partitions by the directories (`place_of`) where they lie, if their names do not say so.
+    """Adds partitions to the plan. If a partition has two directories, neither is added: only the user can choose.
 
-    Two directories of one partition are a choice that nobody else can make: then neither is added."""
+    :param owners: names of partitions by directory (`place_of`), if the directory is not the one their name implies.
+    """
     contested = set(twice.values())
     above = place_of(str(root))
     holders = {place: name for each, name in owners.items() for place in _at_and_above(each, above)}
@@ -227,14 +231,14 @@ def _plan_adds(
 
 
 def _at_and_above(place: str, root: str) -> Iterator[str]:
-    """A directory and those that it lies in, the nearest first, without `root` and what that lies in."""
+    """A directory and its parents, nearest first, up to but without `root`."""
     while place not in (root, "") and len(place) > len(root):
         yield place
         place = place.rpartition("/")[0]
 
 
 def _plan_drops(plan: TablePlan, absent: Iterable[Place], directories: Directories, pool: ThreadPoolExecutor) -> None:
-    """A partition without a directory of its name may lie elsewhere: its own location decides."""
+    """A partition without a directory of its name may be elsewhere: its own location decides."""
     changes = [Change(place.name, canonical(place.location)) for place in absent]
     root = Location.parse(plan.table.sd.location, Location("file", "", "/"))
     gone, undecided = missing(changes, directories, pool, root)
@@ -245,7 +249,10 @@ def _plan_drops(plan: TablePlan, absent: Iterable[Place], directories: Directori
 def missing(
     changes: Iterable[Change], directories: Directories, pool: ThreadPoolExecutor, root: Location
 ) -> tuple[list[Change], list[tuple[Change, str]]]:
-    """Those whose directories do not exist now, and those of which nobody knows, and why. `root`: their table's."""
+    """The changes whose directories do not exist now, and those that could not be checked, with the reason.
+
+    :param root: the table's directory.
+    """
 
     def look(change: Change) -> tuple[Change, bool, str]:
         try:
@@ -269,7 +276,7 @@ def missing(
 
 
 def _plan_expiry(plan: TablePlan, places: Iterable[Place], created_before_s: int) -> None:
-    """Hive takes a partition of no known time for one of 1970; here it does not expire."""
+    """Hive treats an unknown creation time as 1970; here such a partition does not expire."""
     dropped = {change.name for change in plan.changes[DROP]}
     for place in places:
         if 0 < place.created_s < created_before_s and place.name not in dropped:

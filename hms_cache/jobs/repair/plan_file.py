@@ -1,7 +1,7 @@
-"""A plan on disk: a run that was killed goes on with its next batch, without a listing.
+"""A plan on disk: after a killed run, the next one continues with the next batch, without a listing.
 
-A line of JSON each: the options it was made for, the batches, and the numbers of those that are done. What a batch
-names is looked at again before it is written, so an old plan does no harm.
+Each line is JSON: the options of the plan, the batches, and the numbers of completed batches. A batch is checked again
+before it is written, so an old plan does no harm.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class Batch:
 
 
 class PlanFile:
-    """The batches of a run and which are done; without a path in memory only."""
+    """The batches of a run and which are completed; in memory only without a path."""
 
     def __init__(self, path: Path | None, options: Mapping[str, Any]) -> None:
-        """`options`: what the plan depends on, as JSON has it."""
+        """:param options: values that determine the plan, serializable as JSON."""
         self._path = path
         self._options = dict(options)
         self._batches: list[Batch] = []
         self._done: set[int] = set()
 
     def load(self) -> bool:
-        """Whether the file holds a plan that is not finished.
+        """Whether the file contains an unfinished plan.
 
-        Raises ConfigurationError for a file that is none, or that was made for other options.
+        Raises ConfigurationError if the file is invalid or was made with other options.
         """
         if self._path is None or not self._path.exists():
             return False
@@ -52,7 +52,7 @@ class PlanFile:
             header = json.loads(lines[0])
             if header["format"] != _FORMAT:
                 raise ValueError(f"format {header['format']}")
-            entries = [json.loads(line) for line in lines[1:-1]]  # the last was cut off, or is empty
+            entries = [json.loads(line) for line in lines[1:-1]]  # the last line is truncated or empty
             batches = [_batch(entry["batch"]) for entry in entries if "batch" in entry]
             done = {int(entry["done"]) for entry in entries if "done" in entry}
         except (ValueError, KeyError, TypeError) as error:
@@ -67,7 +67,7 @@ class PlanFile:
         return True
 
     def plan(self, batches: Sequence[Batch]) -> None:
-        """A new plan; in the file as a whole or not at all."""
+        """Stores a new plan, atomically."""
         self._batches, self._done = list(batches), set()
         if self._path is None or not self._batches:
             return
@@ -82,7 +82,7 @@ class PlanFile:
         new.replace(self._path)
 
     def remaining(self) -> Iterator[Batch]:
-        """The batches that are not done, in order; each is done when the next one is asked for."""
+        """The batches that are not completed, in order; a batch is marked completed when the next one is requested."""
         for number, batch in enumerate(self._batches):
             if number in self._done:
                 continue
@@ -94,7 +94,7 @@ class PlanFile:
     @staticmethod
     def _append(path: Path, line: str) -> None:
         try:
-            # Not made anew: another run that carried out the same plan has ended, and removed it.
+            # Not created again: another run with the same plan has finished and removed it.
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
         except FileNotFoundError:
             return
@@ -102,7 +102,7 @@ class PlanFile:
             file.write(line)
 
     def finish(self) -> None:
-        """Everything is done: the next run plans anew."""
+        """Removes the plan: the next run plans again."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 

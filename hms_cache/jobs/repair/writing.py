@@ -1,4 +1,4 @@
-"""Batches of a repair, written through the metastore, so that every cache follows."""
+"""Writes the batches of a repair through the metastore, so that every cache is updated."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _ATTEMPTS = 3
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of batches. `failures`: table, partition, reason."""
+    """Results of batches. `failures`: table, partition, reason."""
 
     done: dict[str, int] = field(default_factory=lambda: {ADD: 0, DROP: 0, EXPIRE: 0})
     unchanged: int = 0
-    """No longer as they were planned, or done by somebody else meanwhile: left as they are."""
+    """Changes that were no longer applicable or already done by somebody else; skipped."""
 
     uncertain: int = 0
-    """Done, by this run or by somebody else: the connection broke, and when they were sent again they were done."""
+    """Changes done by this run or by somebody else: the connection broke, and a retry found them done."""
 
     failures: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 class RepairWriter:
-    """Writes batches, each in one call that is done as a whole or not at all."""
+    """Writes batches, each in one atomic call."""
 
     def __init__(
         self, client: MetastoreClient, known: KnownPartitions, directories: Directories, pool: ThreadPoolExecutor
@@ -58,9 +58,9 @@ class RepairWriter:
         self.outcome = Outcome()
 
     def write(self, batch: Batch) -> None:
-        """Looks at each directory again, then writes what is still to be done; what is refused is told.
+        """Checks each directory again, then writes what still needs to be done; refusals are reported.
 
-        Raises MetastoreUnavailableError; OutcomeUnknownError when the connection breaks three times.
+        Raises MetastoreUnavailableError; OutcomeUnknownError if the connection breaks three times.
         """
         table_name = TableName(batch.catalog, batch.database, batch.table)
         table = table_now(self._client, table_name)
@@ -89,8 +89,8 @@ class RepairWriter:
             self._call(table, name, batch.action, still)
 
     def _missing_root(self, table: Table) -> str | None:
-        """Why nothing is written: the table's own directory is not there now, or nobody knows. A file system that is
-        not mounted has no partitions either, and what is dropped with its files would leave them behind."""
+        """The reason to write nothing: the table's own directory does not exist now, or this cannot be determined. An
+        unmounted file system has no partitions either, and files of partitions dropped now would remain."""
         try:
             if self._directories.exists(root_of(table)):
                 return None
@@ -99,12 +99,13 @@ class RepairWriter:
         return f"the table's directory {table.sd.location} does not exist"
 
     def _where_now(self, table: Table, changes: Sequence[Change]) -> list[Change]:
-        """Those that are still there; a partition may have been given another directory since the plan was made."""
+        """The partitions that still exist, with their current locations."""
         places = self._known.places(table, [change.name for change in changes])
         return [Change(place.name, canonical(place.location)) for place in places]
 
     def _still_expired(self, table: Table, changes: Sequence[Change]) -> list[Change]:
-        """A partition may have been added anew since the plan was made, and the period changed."""
+        """The partitions that are still expired: since the plan was made, one may have been added again, or the
+        retention may have changed."""
         try:
             kept_s = retention_s(table)
         except ValueError:
@@ -117,10 +118,11 @@ class RepairWriter:
         return [change for change in changes if change.name in expired]
 
     def _call(self, table: Table, name: str, action: str, changes: Sequence[Change]) -> None:
-        """A batch that is refused is halved until what is refused stands alone.
+        """Sends a batch; a refused batch is halved until the refused changes are isolated.
 
-        Sent again when a connection broke: what exists is not added twice, nor dropped twice. What counts as done is
-        what the metastore says that this call did: other runs may work on the same table.
+        Retries after a broken connection: existing partitions are not added again, and missing ones not dropped again.
+        Only changes confirmed by the metastore as made by this call count as done, because other runs may work on the
+        same table.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -144,7 +146,7 @@ class RepairWriter:
         self._call(table, name, action, changes[half:])
 
     def _send(self, table: Table, action: str, changes: Sequence[Change]) -> int:
-        """How many of them this call added or dropped."""
+        """Returns the number of partitions that this call added or dropped."""
         if action == ADD:
             new = [new_partition(table, change.name, change.location) for change in changes]
             return add_partitions(self._client, table, new)

@@ -1,1 +1,1 @@
-"""Several jobs in order, unattended: a plan, leases on tables, time limits, a summary and metrics."""
+"""Runs several jobs in order, unattended: a plan, leases on tables, time limits, a summary and metrics."""

@@ -1,4 +1,4 @@
-"""A plan carried out, step by step."""
+"""Executes a plan, step by step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ATTENTION = 3
 
 
 class State(StrEnum):
-    """How a step ended."""
+    """The outcome of a step."""
 
     DONE = "done"
     ATTENTION = "attention"
@@ -39,7 +39,7 @@ _FAILED = frozenset({State.FAILED, State.TIMED_OUT, State.LEASE_LOST})
 
 @dataclass(slots=True)
 class StepResult:
-    """What became of a step. Times are in seconds since 1970, and in seconds."""
+    """Result of a step. Times are in epoch seconds, durations in seconds."""
 
     step: Step
     state: State
@@ -52,7 +52,10 @@ class StepResult:
 
 
 def run_plan(plan: Plan, *, dry_run: bool, told: Callable[[str], None]) -> list[StepResult]:
-    """All steps in order; one fails and the others go on, but for those that need it."""
+    """Runs all steps in order. If one fails, the others are run, except those that need it.
+
+    :param told: receives progress messages.
+    """
     results: list[StepResult] = []
     states: dict[str, State] = {}
     for step in plan.steps:
@@ -69,7 +72,7 @@ def run_plan(plan: Plan, *, dry_run: bool, told: Callable[[str], None]) -> list[
 
 
 def exit_status_of(results: list[StepResult]) -> int:
-    """1 if a step failed; else 3 if one has to be looked at, or did not run; else 0."""
+    """1 if a step failed; else 3 if one needs attention or did not run; else 0."""
     states = {result.state for result in results}
     if states & _FAILED:
         return 1
@@ -100,7 +103,7 @@ def _run(step: Step, *, dry_run: bool) -> StepResult:
 
 
 def _lease(step: Step) -> Lease | None:
-    """None for a step that has neither tables nor an output, or no metastore to ask."""
+    """The step's lease; None for a step that has neither tables nor an output, or no metastore."""
     metastore = metastore_of(step)
     targets = targets_of(step)
     if metastore is None or not targets:
@@ -112,7 +115,7 @@ def _work(step: Step, result: StepResult, lease: Lease | None, *, dry_run: bool)
     process = StepProcess(step, dry_run=dry_run)
     try:
         ended = process.wait(step.time_limit_s, lambda: lease is not None and lease.lost.is_set())
-    except BaseException:  # Ctrl-C, or SIGTERM of whoever runs the plan
+    except BaseException:  # Ctrl-C, or SIGTERM to the process that runs the plan
         process.end()
         raise
     status, result.report, tail = process.result()

@@ -1,8 +1,8 @@
-"""A lease on tables, in the database: one job at a time works on a table, whoever started it and wherever.
+"""A lease on tables, in the database: only one job at a time works on a table, wherever it runs.
 
-A lease is an exclusive lock as Hive's metastore grants them (HIVE_LOCKS), on names that no table has: queries do not
-wait for it, and any metastore of the database can tell of it (``SHOW LOCKS``, ``hms-cache locks list``). Whoever holds
-it says every so often that it is alive; a holder that was killed loses it after the metastore's `txn.timeout`.
+A lease is an exclusive lock of Hive's metastore (HIVE_LOCKS), on names that no table has: queries do not wait for it,
+and every metastore of the database can show it (``SHOW LOCKS``, ``hms-cache locks list``). The holder sends heartbeats;
+a killed holder loses the lease after the metastore's `txn.timeout`.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 _TIMEOUT_S = 300.0
-"""Hive's `metastore.txn.timeout`, where the metastore does not tell its own."""
+"""Hive's `metastore.txn.timeout`, used if the metastore does not report its own."""
 
 _CHECK_INTERVAL_S = 1.0
 
 _OF_THE_TIME = 1 / 6
-"""Part of the time-out after which the next heartbeat is sent."""
+"""Fraction of the timeout between heartbeats."""
 
 _PATIENCE_S = 10.0
-"""Most that one is waited for: it is a statement or two."""
+"""Maximum wait for a heartbeat: it takes a statement or two."""
 
 Target = tuple[str, str | None]
 """A database (``catalog.database``) or another namespace, and a table in it; None: all of it."""
@@ -57,18 +57,18 @@ class LeaseBusyError(HmsCacheError):
 class Lease:
     """A lease that is held until `release`, or until it is lost.
 
-    One thread says that it is alive; `_client` is used by it alone once the lease is held.
+    One thread sends heartbeats; only that thread uses `_client` once the lease is held.
     """
 
     def __init__(self, metastore: str, targets: Iterable[Target], *, who: str, wait_s: float = 0) -> None:
-        """Waits for it at most `wait_s`. All targets are leased together, or none.
+        """Acquires the lease on all targets or on none; waits at most `wait_s`.
 
         Raises LeaseBusyError, MetastoreUnavailableError, TException.
         """
         self._client = MetastoreClient(metastore)
         self._ended = threading.Event()
         self.lost = threading.Event()
-        """Set when it is no longer held: nobody knows who works on the tables."""
+        """Set when the lease is no longer held: another job may work on the tables."""
 
         try:
             timeout = self._client.call("get_config_value", "metastore.txn.timeout", f"{_TIMEOUT_S}s")
@@ -78,7 +78,7 @@ class Lease:
             self._client.close()
             raise
         self._client.close()
-        # A metastore that is silent is noticed while the lease is still held.
+        # An unresponsive metastore is noticed while the lease is still held.
         patience_s = min(_PATIENCE_S, self._timeout_s * _OF_THE_TIME)
         self._client = MetastoreClient(metastore, connect_timeout_s=patience_s, call_timeout_s=patience_s)
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
@@ -122,13 +122,13 @@ class Lease:
             except GONE:
                 self.lost.set()
                 return
-            except UNANSWERED:  # it is held until its time is over
+            except UNANSWERED:  # the lease is held until it times out
                 if time.monotonic() - alive_s > self._timeout_s * 2 / 3:
                     self.lost.set()
                     return
 
     def release(self) -> None:
-        """Gives it back; where no metastore can be told, its time runs out."""
+        """Releases the lease; if no metastore can be reached, it times out."""
         self._ended.set()
         self._thread.join()
         self._unlock(self._lock_id)
@@ -138,7 +138,7 @@ class Lease:
         try:
             self._client.call("unlock", UnlockRequest(lockid=lock_id))
         except (HmsCacheError, TException):
-            return  # its time runs out
+            return  # it times out
 
 
 def _component(namespace: str, table: str | None) -> LockComponent:
@@ -164,7 +164,7 @@ def _seconds(text: str) -> float:
 
 
 def is_running(pid: int, kill: Callable[[int, int], None] = os.kill) -> bool:
-    """Whether there is a process of this id on this machine."""
+    """Whether a process with this id exists on this machine."""
     try:
         kill(pid, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""A plan of jobs, as its TOML file says it."""
+"""A plan of jobs, read from a TOML file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Step:
 
     lease_wait_s: float = 0
     command: tuple[str, ...] = ()
-    """What runs it, before ``jobs step FILE``; empty: this Python."""
+    """Command line before ``jobs step FILE``; empty: this Python."""
 
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -45,16 +45,16 @@ class Step:
 
 @frozen
 class Plan:
-    """Steps in their order."""
+    """Steps in order."""
 
     name: str
     steps: tuple[Step, ...]
 
 
 def read_plan(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
-    """The plan in a file. ``${NAME}`` in a text is a variable of the environment.
+    """Reads the plan in a file. ``${NAME}`` in a text is replaced by the environment variable.
 
-    Raises ConfigurationError with all that is wrong.
+    Raises ConfigurationError with all problems.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -94,7 +94,7 @@ def _step(
     names = {option.name for option in job.options}
     shared: dict[str, Any] = {key: plan[key] for key in ("metastore", "database") if key in plan and key in names}
     given = entry.get("options", {})
-    # One place of the catalog is enough where either will do.
+    # One source of the catalog is enough if the job accepts either.
     if {"metastore", "database"} & given.keys() and not any(
         option.required for option in job.options if option.name in ("metastore", "database")
     ):
@@ -183,9 +183,9 @@ def _expanded(value: Any, environment: Mapping[str, str], problems: list[str]) -
 
 
 def chosen(plan: Plan, names: Sequence[str]) -> Plan:
-    """The plan with only these steps, without what they need of the others; all if none are named.
+    """The plan with only these steps, without steps that they need; all steps if none are named.
 
-    Raises ConfigurationError for a name that no step has.
+    Raises ConfigurationError for an unknown name.
     """
     if not names:
         return plan

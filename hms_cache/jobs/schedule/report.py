@@ -1,4 +1,4 @@
-"""What a run of a plan did, for programs: JSON, and a Prometheus textfile."""
+"""Result of a run of a plan, for programs: JSON, and a Prometheus textfile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METRICS = {
 
 
 def summary_of(plan: Plan, results: Sequence[StepResult], *, dry_run: bool) -> dict[str, Any]:
-    """The run as JSON has it."""
+    """The run as a JSON object."""
     return {
         "plan": plan.name,
         "dry_run": dry_run,
@@ -52,17 +52,18 @@ def summary_of(plan: Plan, results: Sequence[StepResult], *, dry_run: bool) -> d
 
 
 def write_summary(path: Path, summary: dict[str, Any]) -> None:
-    """As a whole or not at all."""
+    """Writes the file atomically."""
     unfinished = path.with_name(f"{path.name}.new")
     unfinished.write_text(json.dumps(summary, indent=2, default=str) + "\n", encoding="utf-8")
     unfinished.replace(path)
 
 
 def write_metrics(path: Path, plan: Plan, results: Iterable[StepResult]) -> None:
-    """For the node exporter's textfile collector, which wants names that end in ``.prom``; replaced in one go.
+    """Writes a file for the node exporter's textfile collector, which requires names that end in ``.prom``; replaced
+    atomically.
 
-    The time of a step's last success is kept from the file of the run before, and so is all of the plan's steps that
-    are not among the results: a run of some of them tells nothing new of the others.
+    The time of a step's last success is kept from the previous file, and so are all values of steps that are not among
+    the results: a run of some steps has no new values for the others.
     """
     registry = CollectorRegistry()
     more = {"hms_cache_job_state": ("state",), "hms_cache_job_count": ("what",)}
@@ -92,9 +93,9 @@ def write_metrics(path: Path, plan: Plan, results: Iterable[StepResult]) -> None
 
 
 def _samples(path: Path) -> list[Sample]:
-    """Of the file as it is."""
+    """The samples in the current file."""
     try:
         families = list(text_string_to_metric_families(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
-        return []  # the first run, or a file that is none: it is replaced
+        return []  # the first run, or an invalid file, which is replaced
     return [sample for family in families for sample in family.samples]

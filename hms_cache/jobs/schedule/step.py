@@ -1,4 +1,4 @@
-"""One step of a plan in a process of its own: what it is told, what it answers, and how it ends."""
+"""Runs one step of a plan in a process of its own: input, result, and termination."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from hms_cache.jobs.schedule.lease import is_running
 from hms_cache.jobs.schedule.plan import Step
 
 _GRACE_S = 20.0
-"""From SIGTERM to SIGKILL: Spark removes its files meanwhile."""
+"""Time between SIGTERM and SIGKILL, in which Spark removes its files."""
 
 _LOOK_INTERVAL_S = 0.2
 _TAIL_CHARACTERS = 2_000
 
 
 class StepProcess:
-    """Runs a step; ends it with all its processes when it is told to, or when whoever runs the plan is gone."""
+    """Runs a step; terminates all its processes on request, or if the process that runs the plan ends."""
 
     def __init__(self, step: Step, *, dry_run: bool) -> None:
-        """Starts it. Raises OSError where its command cannot be started."""
+        """Starts the step. Raises OSError if its command cannot be started."""
         self._directory = tempfile.TemporaryDirectory(prefix="hms-cache-job-")
         place = Path(self._directory.name)
         self._answer, self._log = place / "answer.json", place / "log"
-        order = place / "order.json"  # options may hold passwords: others of the machine cannot read it
+        order = place / "order.json"  # options may contain passwords: not readable by other users
         content = {
             "job": step.job.name,
             "options": dict(step.options),
@@ -50,7 +50,8 @@ class StepProcess:
             )
 
     def wait(self, limit_s: float | None, stop: Callable[[], bool]) -> bool:
-        """Whether it ended by itself within the limit, and before `stop` said so; else it is ended."""
+        """Waits for the step; terminates it at the limit, or when `stop` returns true. Returns whether it ended by
+        itself."""
         waited_s = 0.0
         while limit_s is None or waited_s < limit_s:
             try:
@@ -64,7 +65,7 @@ class StepProcess:
         return False
 
     def end(self) -> None:
-        """SIGTERM to all of its processes, then SIGKILL."""
+        """Sends SIGTERM to all of its processes, then SIGKILL."""
         for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, None)):
             try:
                 os.killpg(self._process.pid, number)
@@ -76,7 +77,7 @@ class StepProcess:
                 continue
 
     def result(self) -> tuple[int, dict[str, Any], str]:
-        """Exit status, report (empty if it made none), end of its log; what it left is removed."""
+        """Exit status, report (empty if there is none), and end of its log; removes its files."""
         report: dict[str, Any] = {}
         if self._answer.exists():
             report = json.loads(self._answer.read_text(encoding="utf-8"))
@@ -86,7 +87,7 @@ class StepProcess:
 
 
 def carry_out(order: Path) -> int:
-    """In the step's own process: runs the job that the file names and writes its answer. The exit status."""
+    """In the step's own process: runs the job that the file names and writes its result. Returns the exit status."""
     from contextlib import nullcontext
 
     from hms_cache.jobs.frame.session import job_session
@@ -112,7 +113,7 @@ def carry_out(order: Path) -> int:
 
 
 def _watch(pid: int) -> None:
-    """The lease ends with whoever runs the plan, so the work does, too."""
+    """Exits when the process that runs the plan ends, because the lease ends with it."""
     while is_running(pid):
         threading.Event().wait(1.0)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""What a step takes a lease on: the tables that its patterns name, and its output."""
+"""The objects that a step takes a lease on: the tables that match its patterns, and its output."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hms_cache.jobs.sources.scope import TableScope
 
 
 def metastore_of(step: Step) -> str | None:
-    """The metastore that grants a step's lease; None for one that knows a database only."""
+    """The metastore that grants a step's lease; None if the step only uses a database."""
     servers = step.options.get("server") or (None,)
     return step.options.get("metastore") or servers[0]
 
 
 def targets_of(step: Step) -> list[Target]:
-    """Databases where all of their tables are meant, else tables one by one. Raises MetastoreUnavailableError."""
+    """The tables one by one, or databases if all of their tables are included. Raises MetastoreUnavailableError."""
     targets: list[Target] = []
     metastore = metastore_of(step)
     if metastore is not None and any(option.name == "tables" for option in step.job.options):
@@ -26,7 +26,7 @@ def targets_of(step: Step) -> list[Target]:
         with closing(MetastoreReader(metastore)) as reader:
             targets += dict.fromkeys(_tables(reader, TableScope(patterns)))
     if step.options.get("output"):
-        # As the jobs read it: one place has one lease.
+        # Normalized as in the jobs: one output has one lease.
         targets.append((f"output {str(step.options['output']).rstrip('/')}", None))
     return targets
 

@@ -1,1 +1,2 @@
-"""The job ``statistics``: column statistics of tables and partitions, computed by Spark, written to the metastore."""
+"""The job ``statistics``: computes column statistics of tables and partitions with Spark and writes them to the
+metastore."""

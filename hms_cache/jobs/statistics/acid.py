@@ -1,8 +1,8 @@
-"""Hive's layout of transactional tables: which directories of a table or partition a snapshot sees.
+"""Hive's layout of transactional tables: the directories of a table or partition that are visible to a snapshot.
 
 Facts: `AcidUtils.getAcidState`, `ParsedBase`, `ParsedDelta` (Hive 4.0.1). A directory ``base_N`` holds all rows up to
-write id N, ``delta_X_Y`` those that the write ids X to Y added, ``delete_delta_X_Y`` what they deleted; ``_S`` is the
-number of a statement, ``_vT`` the transaction of the compaction that made it, which must be committed.
+write id N, ``delta_X_Y`` the rows added by the write ids X to Y, ``delete_delta_X_Y`` the rows they deleted. ``_S`` is
+the number of a statement, ``_vT`` the transaction of the compaction that created it, which must be committed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hms_cache.txn import RangeAnswer, ValidTxnList, ValidWriteIdList
 from hms_cache.values import frozen
 
 COMPACTED = "_metadata_acid"
-"""A file in the bases that a compaction of Hive 3.1 made; the others are of INSERT OVERWRITE."""
+"""A file in the bases created by a compaction of Hive 3.1; other bases are from INSERT OVERWRITE."""
 
 _NAME = re.compile(r"(base|delta|delete_delta)_(\d+)(?:_(\d+))?(?:_(\d+))?(?:_v(\d+))?")
 
@@ -24,7 +24,7 @@ _PROPERTIES = "transactional_properties"
 
 
 class Snapshot(NamedTuple):
-    """What a transaction sees of a table. Travels to Spark's workers."""
+    """The state of a table visible to a transaction. Serialized to Spark's workers."""
 
     transactions: str
     """A `ValidTxnList`."""
@@ -33,16 +33,16 @@ class Snapshot(NamedTuple):
     """A `ValidWriteIdList`."""
 
     is_full: bool
-    """Rows may be deleted, so each file has columns of Hive's beside those of the table."""
+    """Whether rows may be deleted; then each file has Hive's columns in addition to those of the table."""
 
 
 def is_insert_only(table: Table) -> bool:
-    """Whether rows of a transactional table are only added: its files are those of any other table."""
+    """Whether the transactional table is insert-only: its files are those of an ordinary table."""
     return (table.parameters or {}).get(_PROPERTIES, "").lower() == "insert_only"
 
 
 class AcidDirectory(NamedTuple):
-    """What the name of a directory says. Of a base `first` is 0."""
+    """The parsed name of a directory. For a base, `first` is 0."""
 
     name: str
     kind: str
@@ -53,7 +53,7 @@ class AcidDirectory(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> AcidDirectory | None:
-        """None for another name."""
+        """Returns None for any other name."""
         found = _NAME.fullmatch(name)
         if found is None:
             return None
@@ -71,18 +71,18 @@ class AcidState:
     """Directories to read."""
 
     rows: tuple[str, ...]
-    """The base and the deltas that hold rows."""
+    """The base and the deltas that contain rows."""
 
     deletes: tuple[str, ...]
     has_base: bool
     hidden: tuple[int, ...]
-    """Write ids that deltas of several ids hold rows of, and that the snapshot does not see."""
+    """Write ids whose rows are in deltas of several ids and are not visible to the snapshot."""
 
 
 def state_of(names: Iterable[str], snapshot: Snapshot, compacted: Collection[str] = ()) -> AcidState:
-    """Of the directories with these names those that the snapshot sees; names of another form are passed over.
+    """The directories with these names that the snapshot sees; names in any other form are ignored.
 
-    `compacted`: bases that have the file `COMPACTED`.
+    :param compacted: bases that contain the file `COMPACTED`.
     """
     transactions, write_ids = ValidTxnList.parse(snapshot.transactions), ValidWriteIdList.parse(snapshot.write_ids)
     parsed = [found for found in map(AcidDirectory.parse, names) if found is not None]
@@ -105,7 +105,7 @@ def state_of(names: Iterable[str], snapshot: Snapshot, compacted: Collection[str
 
 
 def _current_deltas(deltas: Iterable[AcidDirectory], after: int, write_ids: ValidWriteIdList) -> list[AcidDirectory]:
-    """Those that others do not replace: of one beginning the widest, of a compaction before the single ones."""
+    """The deltas that are not superseded: with the same start, the widest range; a compacted one before single ones."""
     having = [one for one in deltas if write_ids.is_range_valid(one.first, one.last) is not RangeAnswer.NONE]
     having.sort(key=lambda one: (one.first, -one.last, one.statement, one.kind, one.name))
     chosen: list[AcidDirectory] = []

@@ -1,4 +1,5 @@
-"""Which partitions changed since the statistics were computed, by the notification log; and where a run left off."""
+"""Partitions changed since their statistics were computed, by the notification log; and the position of the last
+run."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from hms_cache.notifications.scope import PartitionValues
 from hms_cache.values import frozen
 
 EVENTS_OF_A_READ = 1_000
-"""Events asked for at once: some MB where messages are long."""
+"""Number of events per request: some MB if messages are long."""
 
 _CHANGES = frozenset(
     {
@@ -36,12 +37,13 @@ _CHANGES = frozenset(
         EventType.ALTER_TABLE,
     }
 )
-"""Events after which data may be other data. Statistics that are written have events of their own, not among these."""
+"""Events after which data may have changed. Writing statistics causes other events."""
 
 
 @frozen
 class Place:
-    """A place in the log: everything up to this event is in the statistics. The digest proves that it is this log."""
+    """A position in the log: the statistics include everything up to this event. The digest proves that it is the same
+    log."""
 
     event_id: int
     digest: str | None
@@ -57,24 +59,25 @@ def current_place(log: EventLog) -> Place:
 
 @dataclass(slots=True)
 class Changes:
-    """What happened to a table since its place."""
+    """Changes of a table since its position."""
 
     lost: str = ""
-    """Why the log cannot tell; then everything counts as changed."""
+    """Why the log cannot be used; then everything counts as changed."""
 
     whole: bool = False
-    """The table as a whole may hold other data: for one without partitions any change, for others an unclear one."""
+    """The data of the table as a whole may have changed: any change of an unpartitioned table, an ambiguous one
+    otherwise."""
 
     partitions: set[PartitionValues] = field(default_factory=set)
     touched: bool = False
-    """Partitions came, went or changed."""
+    """Partitions were added, dropped or changed."""
 
 
 def changes_since(log: EventLog, places: Mapping[TableName, Place]) -> dict[TableName, Changes]:
-    """The changes of each table since its place, in one reading of the log."""
+    """The changes of each table since its position, read in one pass over the log."""
     changes = {table: Changes() for table in places}
     waiting = {place.event_id: place.digest for place in places.values() if place.event_id > 0}
-    # The event that a place stands on is read again; a log that was empty then is read from its beginning.
+    # The event at a position is read again; a log that was empty then is read from its beginning.
     first = min((max(place.event_id - 1, 0) for place in places.values()), default=0)
     head = log.head().last_event_id
     expected = first + 1
@@ -97,8 +100,8 @@ def changes_since(log: EventLog, places: Mapping[TableName, Place]) -> dict[Tabl
 
 
 def _gone(first: int, last: int, places: Mapping[TableName, Place], changes: dict[TableName, Changes]) -> None:
-    """The log lacks these events. A place on the last of them misses none: in a quiet night even the event that it
-    stands on gets older than events are kept."""
+    """Marks the tables for which the log lacks these events. A position at the last of them misses none: without new
+    events, even the event at the position may exceed the log's retention."""
     for table, place in places.items():
         if place.event_id < last:
             changes[table].lost = changes[table].lost or f"events {first} to {last} are no longer in the log"
@@ -125,20 +128,20 @@ def _note(row: NotificationRow, places: Mapping[TableName, Place], changes: dict
         found.touched = True
         if table in scope.partitions:
             found.partitions.update(scope.partitions[table])
-        # What an alteration changes of a table that has partitions is no data: a type that changed took its
-        # statistics with it.
+        # An alteration of a partitioned table does not change data; a change of a column's type has removed its
+        # statistics.
         elif not isinstance(event, TableAltered) and row.event_type != EventType.CREATE_TABLE:
             found.whole = True
 
 
 class PlaceFile:
-    """The places of all tables, in a JSON file of any file system. One job at a time may use it."""
+    """The positions of all tables, in a JSON file of any file system. Only one job at a time may use it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     def read(self) -> dict[TableName, Place]:
-        """All places; none if there is no file yet. Raises ConfigurationError for a file of another kind."""
+        """All positions; none if the file does not exist. Raises ConfigurationError for an invalid file."""
         try:
             with fsspec.open(self.path, "r", encoding="utf-8") as file:
                 content = json.load(file)
@@ -152,14 +155,14 @@ class PlaceFile:
             raise ConfigurationError(f"{self.path} is no file of places: {error}") from error
 
     def write(self, places: Mapping[TableName, Place]) -> None:
-        """Replaces the file; as a whole or not at all, whoever is killed and whatever is full."""
+        """Replaces the file atomically."""
         tables = {
             ".".join(table): {"event_id": place.event_id, "digest": place.digest}
             for table, place in sorted(places.items())
         }
         content = json.dumps({"tables": tables}, indent=1)
         file_system, path = url_to_fs(self.path)
-        if not isinstance(file_system, LocalFileSystem):  # in a store of objects a file appears when it is closed
+        if not isinstance(file_system, LocalFileSystem):  # in an object store, a file appears when it is closed
             with fsspec.open(self.path, "w", encoding="utf-8", auto_mkdir=True) as file:
                 file.write(content)
             return

@@ -1,4 +1,4 @@
-"""Which columns of a table get statistics, and what Spark computes of each."""
+"""The columns of a table that get statistics, and the values that Spark computes for each."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 COLUMNS_OF_A_PASS = 100
-"""Columns computed in one reading of a table: some ten aggregates each, as many as one plan of Spark bears well."""
+"""Number of columns computed in one pass over a table: with some ten aggregates per column, this is what a Spark plan
+can handle."""
 
 
 @frozen
 class StatisticsColumn:
-    """A column that Hive keeps statistics of. `name` in lower case, `type` in Hive's words."""
+    """A column with statistics in Hive. `name` is in lower case, `type` is Hive's."""
 
     name: str
     type: str
@@ -28,7 +29,7 @@ class StatisticsColumn:
 
 
 def statistics_columns(table: Table) -> list[StatisticsColumn]:
-    """The table's columns whose types Hive has statistics for, without partition keys, in their order."""
+    """The table's columns whose types have statistics in Hive, without partition keys, in order."""
     found = []
     for field in (table.sd.cols if table.sd is not None else None) or ():
         kind = kind_of_type(field.type)
@@ -38,7 +39,7 @@ def statistics_columns(table: Table) -> list[StatisticsColumn]:
 
 
 def passes(columns: Sequence[StatisticsColumn]) -> list[list[StatisticsColumn]]:
-    """The columns in the portions that one reading of the table takes."""
+    """Divides the columns into passes over the table."""
     return [list(some) for some in batches(columns, COLUMNS_OF_A_PASS)]
 
 
@@ -53,14 +54,14 @@ _DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", re.IGNORECA
 
 
 _HALVES = {"tinyint": 1 << 7, "smallint": 1 << 15}
-"""How many negative numbers a type has: files may have more, of a column that was wider once."""
+"""Number of negative values of a type. Files may contain values outside of it if the column once had a wider type."""
 
 
 def value_of(column: Column, of: StatisticsColumn) -> Column:
-    """A column's values as they are compared and hashed: numbers as long or double, dates as days, timestamps as
-    microseconds of their wall clock in the session's time zone (Hive's timestamps have none).
+    """A column's values in the form in which they are compared and hashed: numbers as long or double, dates as days,
+    timestamps as microseconds of the wall clock in the session's time zone (Hive's timestamps have none).
 
-    A number that is too large for its column is NULL, as it is to Hive, which answers from statistics.
+    A number that is too large for its column is NULL, as in Hive, which answers queries from statistics.
     """
     from pyspark.sql import functions as f
 
@@ -72,7 +73,7 @@ def value_of(column: Column, of: StatisticsColumn) -> Column:
     if kind is StatisticsKind.DOUBLE:
         return column.cast("double")
     if kind is StatisticsKind.STRING:
-        # Spark fills up what Hive cuts off.
+        # Spark pads what Hive truncates.
         return f.rtrim(column.cast("string")) if of.type.startswith("char") else column.cast("string")
     if kind is StatisticsKind.DATE:
         return f.unix_date(column).cast("bigint")
