@@ -1,4 +1,4 @@
-"""Statistics of what is chosen of a table: read, computed, written, and put together."""
+"""Computes statistics for the chosen units of a table: reads, computes, writes and merges."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 PARTITIONS_OF_A_TASK = 10_000
-"""Partitions put together in one task, where they are more than for one task of each writer: some ten MB a column."""
+"""Number of partitions processed in one task, if they are too many for one task per writer: some ten MB per column."""
 
 
 class Computation:
-    """Of one table, and what came of it."""
+    """The computation for one table, and its results."""
 
     def __init__(self, run: JobRun, work: TableWork, session: SessionReading) -> None:
-        """`session`: how it reads files."""
+        """:param session: how the session reads files."""
         self.partitions = 0
-        """Written."""
+        """Number of partitions written."""
 
         self.rows = 0
-        """Read."""
+        """Number of rows read."""
 
         self.failures: list[tuple[str, str | None, str]] = []
         """Table, partition, reason."""
 
         self.totals = TotalsOfColumns()
-        """Of all that was written."""
+        """Totals of everything written."""
 
         self._run = run
         self._work = work
@@ -49,10 +49,10 @@ class Computation:
         self._together: list[list[bytes]] = [[] for _ in self._groups]
         self._session = session
         self._rest: list[str | None] = [None] if work.is_chosen else [*work.chosen]
-        """Units that are still to be read."""
+        """Units that are not read yet."""
 
         self._small: list[str | None] = []
-        """Those of them that need not be read by Spark."""
+        """Those of them that workers read without Spark's reader."""
 
         self._by_directory = bool(self._rest) and reads_files(run.spark, work.table)
         if self._by_directory and session.may_be_replaced(work.table, work.columns):
@@ -60,27 +60,28 @@ class Computation:
 
     @property
     def small_units(self) -> int:
-        """How many units Spark need not read."""
+        """The number of units that Spark need not read."""
         return len(self._small)
 
     @property
     def needs_spark(self) -> bool:
-        """Whether it has to read others."""
+        """Whether Spark has to read the other units."""
         return len(self._small) < len(self._rest)
 
     def begun_again(self) -> Computation:
-        """Of what is chosen of the table now."""
+        """A new computation for the units of the table chosen now."""
         return Computation(self._run, self._work, self._session)
 
     def compute(self, cores: int) -> None:
-        """All that is not done yet; small units with so many cores. Raises what Spark and the metastore say."""
+        """Computes everything that is not done yet; small units with this many cores. Raises the errors of Spark and of
+        the metastore."""
         if self._small:
             compute_small(self._run, [self], cores)
         if self._rest:
             self._read_by_spark([unit for unit in self._rest if unit is not None])
 
     def together(self) -> list[AggrStats]:
-        """Statistics of all that was written, for each group of columns."""
+        """Merged statistics of everything written, per group of columns."""
         names = [[column.name for column in columns] for columns in self._groups]
         return [table_level.merged(*each) for each in zip(self._together, names, strict=True)]
 
@@ -96,14 +97,15 @@ class Computation:
                     break
                 tasks = max(writing_tasks, len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
                 statistics = transform(rows, columns, numbers, tasks).join(_broadcast(numbers), "partition")
-                # In order: metastore and database keep neighbours together, and a call is for these.
+                # In order, because a call contains consecutive partitions, which the metastore and its database store
+                # together.
                 in_order = statistics.coalesce(writing_tasks).sortWithinPartitions("partition")
                 self._take(written(in_order, target, columns, work.table).collect(), number)
 
     def _rows(
         self, portion: Portion, columns: Sequence[StatisticsColumn]
     ) -> tuple[Portion, DataFrame, DataFrame | None]:
-        """What is left of the portion, its `partition_numbers`, and `rows_of` it; None where nothing is left."""
+        """The rest of the portion, its `partition_numbers`, and `rows_of` it; None if nothing is left."""
         work, spark = self._work, self._run.spark
         while True:
             numbers = partition_numbers(spark, work.table, portion.names, work.files)
@@ -115,7 +117,7 @@ class Computation:
                     return portion, numbers, None
 
     def _without(self, portion: Portion, error: OtherFiles) -> Portion:
-        """The portion without what Spark sees other files of, which is told."""
+        """The portion without the units for which Spark finds other files, which are recorded as failures."""
         names: Sequence[str | None] = [None] if portion.names is None else portion.names
         gone = {name for number, name in enumerate(names) if number in error.numbers}
         self.failures += [(self._work.label, name, str(error)) for name in names if name in gone]
@@ -132,7 +134,7 @@ class Computation:
         self._rest, self._small = [unit for unit in self._rest if unit not in done], []
 
     def _take(self, outcomes: Iterable[Row], group: int) -> set[str | None]:
-        """What became of a group of columns; the units that are left to Spark."""
+        """Processes the results of a group of columns. Returns the units left to Spark."""
         left: set[str | None] = set()
         for outcome in outcomes:
             if outcome["together"] is not None:
@@ -149,9 +151,9 @@ class Computation:
 
 
 def compute_small(run: JobRun, some: Sequence[Computation], cores: int) -> None:
-    """The small units of several tables, in one job of Spark, with so many cores. Raises what Spark and the metastore
-    say."""
-    # Each task reads and writes: all cores have one.
+    """Computes the small units of several tables in one Spark job with this many cores. Raises the errors of Spark and
+    of the metastore."""
+    # Each task reads and writes: use all cores.
     writing = min(run.options["writers"], run.spark.sparkContext.defaultParallelism)
     by_table: dict[int, list[Row]] = {number: [] for number in range(len(some))}
     small = [one._small_ones(writing) for one in some]
@@ -162,7 +164,7 @@ def compute_small(run: JobRun, some: Sequence[Computation], cores: int) -> None:
 
 
 def target_of(run: JobRun, work: TableWork, tasks: int | None = None) -> Target:
-    """Where statistics of the table are written, by so many tasks at a time."""
+    """Where the statistics of the table are written, and the number of tasks that write at the same time."""
     options = run.options
     tasks = tasks or _writing_tasks(run)
     return Target(
@@ -179,7 +181,7 @@ def target_of(run: JobRun, work: TableWork, tasks: int | None = None) -> Target:
 
 
 def _writing_tasks(run: JobRun) -> int:
-    """Tasks of Spark that write: they wait most of the time, and leave half of the cores to those that read."""
+    """Number of Spark tasks that write: they mostly wait, and leave half of the cores to those that read."""
     writers: int = run.options["writers"]
     cores: int = run.spark.sparkContext.defaultParallelism
     return max(1, min(writers, cores // 2))

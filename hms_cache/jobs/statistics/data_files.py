@@ -1,7 +1,7 @@
-"""What the files of a table or partition say: whether its statistics are still those of its rows.
+"""The files of a table or partition, used to decide whether its statistics are still those of its rows.
 
-Files are counted, added up and digested when a run begins, again before it writes, and what was found is kept with what
-it writes. Appended rows, rewrites and deletions are noticed by them, whether an event told of them or not.
+Files are counted, summed up and digested when a run begins and again before it writes; the result is stored with the
+statistics. This detects appended rows, rewrites and deletions, with or without events.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 RECORDED = COUNTED_FILES
-"""The parameter of a table or partition: the `Mark` of the files that its statistics were computed from."""
+"""The parameter of a table or partition with the `Mark` of the files that its statistics were computed from."""
 
 SAMPLED = "hms_cache.statistics.sample"
-"""The parameter of one whose statistics are estimates: bytes that were read, and of how many. Of a partitioned table:
-how many partitions' are."""
+"""The parameter of a unit with estimated statistics: the number of bytes read and of all bytes. For a partitioned
+table, the number of partitions with estimated statistics."""
 
 FOUND = StructType(
     [
         *required(STRING, *TABLE_COLUMNS),
-        # Null: of the table itself.
+        # Null: the table itself.
         *fields(STRING, "partition"),
         *required(STRING, "location"),
         # Null: they could not be listed.
         *fields(STRING, "files"),
         *fields(STRING, "problem"),
-        # What is to be read of it; null: all.
+        # The files to read; null: all.
         *fields(ArrayType(STRING, False), "sample"),
         *fields(LONG, "sample_bytes"),
-        # As its parameters say.
+        # From its parameters.
         *fields(STRING, "recorded"),
         *fields(LONG, "rows"),
         *required(BOOLEAN, "was_sampled"),
-        # `Layout`, of transactional tables.
+        # `Layout`, for transactional tables.
         *fields(ArrayType(STRING, False), "rows_in", "deletes_in"),
         *fields(ArrayType(LONG, False), "hidden"),
     ]
@@ -60,23 +60,23 @@ FOUND = StructType(
 
 
 class Figures(NamedTuple):
-    """Of the data files in a directory and below it."""
+    """Figures of the data files in and below a directory."""
 
     files: int
     bytes: int
     newest_us: int
-    """Of the last modification, in microseconds since 1970; 0 where the file system does not say."""
+    """Last modification, in microseconds since 1970; 0 if the file system does not report it."""
 
     digest: str = ""
-    """`DirectoryFiles.digest`: the other three are the same where a file is replaced by an older one of its size, and
-    in an object store within one second."""
+    """`DirectoryFiles.digest`: the other three do not change if a file is replaced by an older one of its size, or, in
+    an object store, within one second."""
 
     def __str__(self) -> str:
         return f"{self.files}:{self.bytes}:{self.newest_us}:{self.digest}"
 
     @classmethod
     def read(cls, text: str | None) -> Figures | None:
-        """None for a text that is none."""
+        """Returns None if the text is invalid."""
         parts = (text or "").split(":")
         if len(parts) != 4 or not all(part.isdecimal() for part in parts[:3]):
             return None
@@ -85,12 +85,11 @@ class Figures(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What is kept beside statistics: of which files they are, and what else they were written with.
+    """A record stored with statistics: the files they were computed from, and other conditions.
 
-    Files are not all that makes statistics wrong: engines that add rows to a number that they have read (Hive's and
-    Trino's INSERT) count those twice that this job has found in the files already; a column's type or a table's
-    delimiter may be changed; and a metastore claims by itself that statistics are exact, until the job takes back what
-    is not.
+    Statistics may become wrong even if the files do not change. Engines that add rows to a number read earlier (INSERT
+    of Hive and Trino) count rows twice that this job has already found in the files; a column's type or a table's
+    delimiter may change; and a metastore may itself claim that statistics are exact, until the job withdraws the claim.
     """
 
     figures: Figures
@@ -100,14 +99,14 @@ class Mark(NamedTuple):
     """`reading_of` the table."""
 
     claims: int
-    """Columns whose statistics were claimed to be exact."""
+    """Number of columns whose statistics were claimed to be exact."""
 
     def __str__(self) -> str:
         return f"{self.figures}:{self.rows}:{self.reading}:{self.claims}"
 
     @classmethod
     def read(cls, text: str | None) -> Mark | None:
-        """None for a text that is none, such as that of an earlier release."""
+        """Returns None if the text is invalid, such as that of an earlier release."""
         parts = (text or "").split(":")
         figures, more = Figures.read(":".join(parts[:4])), parts[4:]
         if figures is None or len(more) != 3 or not more[0].isdecimal() or not more[2].isdecimal():
@@ -115,35 +114,35 @@ class Mark(NamedTuple):
         return cls(figures, int(more[0]), more[1], int(more[2]))
 
     def holds(self, parameters: Mapping[str, str], reading: str) -> bool:
-        """Whether nothing but the files can have made the statistics beside it others."""
+        """Whether the statistics next to it can only be outdated by a change of the files."""
         is_same = parameters.get("numRows") == str(self.rows) and self.reading == reading
         return is_same and len(accurate_columns(parameters)) <= self.claims
 
 
 class Layout(NamedTuple):
-    """Of a transactional table or partition: where the rows are that a snapshot sees."""
+    """Directories of a transactional table or partition with rows visible to a snapshot."""
 
     rows: tuple[str, ...]
     """Directories, as locations."""
 
     deletes: tuple[str, ...] = ()
-    """Directories of what tells which of the rows are deleted."""
+    """Directories of the files that mark rows as deleted."""
 
     hidden: tuple[int, ...] = ()
-    """Write ids whose rows are not seen."""
+    """Write ids whose rows are not visible."""
 
 
 class Sample(NamedTuple):
     """Some of the files of a partition or table."""
 
     names: tuple[str, ...]
-    """Without directories, sorted."""
+    """File names without directories, sorted."""
 
     bytes: int
 
 
 class UnitFiles(NamedTuple):
-    """Of a partition, or of a table without partitions, as a run found them at its beginning."""
+    """A partition, or an unpartitioned table, as found at the start of a run."""
 
     location: str
     figures: Figures | None
@@ -153,28 +152,29 @@ class UnitFiles(NamedTuple):
     """As recorded with the figures."""
 
     sample: Sample | None = None
-    """What is to be read of it; None: all."""
+    """The files to read; None: all."""
 
     was_sampled: bool = False
-    """The statistics that are there are estimates."""
+    """Whether the existing statistics are estimates."""
 
     layout: Layout | None = None
-    """Of a transactional table: its figures are those of these directories."""
+    """For a transactional table: the directories that the figures were computed from."""
 
     @property
     def is_current(self) -> bool:
-        """Whether the statistics that are there were computed from these files; or estimated, where that will do."""
+        """Whether the existing statistics were computed from these files, or estimated from them if that is
+        sufficient."""
         is_known = self.figures is not None and self.figures == self.recorded and self.rows is not None
         return is_known and (self.sample is not None or not self.was_sampled)
 
     @property
     def has_files(self) -> bool:
-        """Whether there is something to read of it."""
+        """Whether it has files to read."""
         return self.figures is not None and self.figures.files > 0
 
     @property
     def bytes_to_read(self) -> int:
-        """Of its files, of which those of a sample are read."""
+        """Size of the files to read: of the sample, if there is one."""
         if self.sample is not None:
             return self.sample.bytes
         return self.figures.bytes if self.figures is not None else 0
@@ -193,26 +193,28 @@ UNKNOWN_DELTA_FILES = (
 
 
 class FigureLister:
-    """Lists data files for their figures."""
+    """Lists data files to compute their figures."""
 
     def __init__(self) -> None:
         self._lister = DirectoryLister()
 
     def figures(self, location: str) -> tuple[Figures | None, str | None]:
-        """Or why there are none. A directory that is not there has no files."""
+        """Figures, or the reason why there are none. A directory that does not exist has no files."""
         found = self._lister.files(location)
         problem = NESTED_FILES if found.depth else found.problem
         return (_figures(found), None) if problem is None else (None, problem)
 
     def is_away(self, location: str, root: str) -> bool:
-        """`DirectoryLister.is_away`, of a directory without files."""
+        """`DirectoryLister.is_away` for a directory without files."""
         return self._lister.is_away(location, root)
 
     def of_many(self, locations: Sequence[str], partitions: int) -> dict[str, Figures]:
-        """The same of directories of one table, which has so many `partitions`, in stores of objects, by as few
-        requests as that takes.
+        """Figures of many directories of one table, in object stores, with as few requests as possible.
 
-        What is not answered is to be asked for one by one: of file systems, without neighbours, or not listed.
+        Directories without a result must be listed one by one: those of file systems, those without neighbours, and
+        those that could not be listed.
+
+        :param partitions: number of partitions of the table.
         """
         known: dict[Location, list[str]] = {}
         for location in locations:
@@ -229,7 +231,7 @@ class FigureLister:
         return found | self._of_neighbours(rest) if are_most(len(rest), partitions) else found
 
     def _of_neighbours(self, locations: Sequence[str]) -> dict[str, Figures]:
-        """By one listing for each place in which several of them are."""
+        """Lists the directories with neighbours, with one listing per common parent."""
         places: dict[Location, dict[str, str]] = {}
         for location in locations:
             try:
@@ -257,7 +259,8 @@ class FigureLister:
         return found
 
     def seen(self, location: str, snapshot: Snapshot) -> tuple[Figures | None, str | None, Layout | None]:
-        """The same of a transactional table or partition, with its layout: of the files that the snapshot sees."""
+        """Like `figures` for a transactional table or partition, with its layout: of the files visible to the
+        snapshot."""
         try:
             here = Location.parse(location)
             start = len(here.path.rstrip("/")) + 1
@@ -280,7 +283,7 @@ class FigureLister:
         if snapshot.is_full and not all(_OF_FULL.fullmatch(path.rpartition("/")[2]) for path in chosen):
             return None, UNKNOWN_DELTA_FILES, None
         found = self._lister.figures((path.count("/"), one) for path, one in chosen.items())
-        # Rows come into sight without a change of files, where a delta holds those of several transactions.
+        # Rows may become visible without a change of files, if a delta contains those of several transactions.
         digest = found.digest + "".join(f",{number}" for number in state.hidden)
         directories = sorted({path.rpartition("/")[0] for path in chosen})
         deletes = tuple(f"{here}/{one}" for one in directories if one.partition("/")[0] in state.deletes)
@@ -292,10 +295,10 @@ class FigureLister:
         )
 
     def sample(self, location: str, wanted_bytes: int) -> Sample | None:
-        """Files of at least so many bytes together, or one; None where that takes all, or they cannot be listed.
+        """Files with at least this total size, or one file; None if that requires all files, or they cannot be listed.
 
-        In the order of a hash of their names: those of one writer or hour stand beside each other otherwise. As names
-        are chosen, and not paths, files of one name in several directories are all in it or none.
+        Chosen by a hash of their names, because files of one writer or hour are adjacent in name order. Names are
+        chosen, not paths: of files with the same name in several directories, all are in the sample or none.
         """
         sizes: dict[str, int] = {}
         try:
@@ -319,7 +322,7 @@ def _figures(found: DirectoryFiles) -> Figures:
 
 
 def are_most(some: int, partitions: int) -> bool:
-    """Whether so many of a table's partitions are worth a listing of what is above them, which tells of all."""
+    """Whether listing the parents, which covers all partitions of a table, is worthwhile for this many of them."""
     return some > 1 and partitions <= _BESIDE * some
 
 
@@ -327,8 +330,10 @@ _BESIDE = 10
 
 
 def transform(slices: DataFrame, metastore: str, sample_bytes: int | None = None) -> DataFrame:
-    """The partitions and tables in `slices` (`lacking.SLICES`) with their files (`FOUND`). `sample_bytes`: of
-    those with more, a sample of so many is to be read."""
+    """Returns the partitions and tables in `slices` (`lacking.SLICES`) with their files (`FOUND`).
+
+    :param sample_bytes: for units with more bytes, a sample of about this size is to be read.
+    """
     return slices.mapInArrow(_looker(metastore, sample_bytes), FOUND)
 
 
@@ -363,24 +368,24 @@ class _Place(NamedTuple):
     location: str
     parameters: Mapping[str, str]
     is_stored_otherwise: bool = False
-    """Than its table."""
+    """Whether its storage differs from its table's."""
 
     reading: str = ""
     """`reading_of` its table."""
 
     table: str = ""
-    """Where that lies."""
+    """Location of its table."""
 
 
 def _places(reader: MetastoreReader, row: dict[str, Any]) -> Iterator[_Place]:
-    """None of what was dropped since it was listed."""
+    """Yields nothing for partitions and tables dropped since they were listed."""
     name = TableName(*(row[part] for part in TABLE_COLUMNS))
     for table in reader.tables(name.catalog, name.database, [name.table]):
         reading, root = reading_of(table), table.sd.location or ""
         if row["partitions"] is None:
             yield _Place(None, root, table.parameters or {}, reading=reading, table=root)
             continue
-        # Of tables of its own Spark reads each partition by the table's options.
+        # For its own tables, Spark reads each partition with the table's options.
         is_sparks = _provider(table) != "hive"
         known = _storage(table.sd)
         for unit, partition in reader.partitions(PartitionRange(name, names=tuple(row["partitions"]))):
@@ -395,25 +400,25 @@ def _provider(table: Table) -> str:
 
 
 def reading_of(table: Table) -> str:
-    """A digest of what values the rows of a table's files are besides the files: its columns in their order, and how
-    they are stored."""
+    """A digest of everything except the files that determines the values of a table's rows: its columns in order, and
+    its storage format."""
     columns = [(column.name.lower(), column.type.lower()) for column in table.sd.cols or ()]
     provider, options = _provider(table), None
     if provider != "hive" and table.sd.serdeInfo is not None:
-        # Of a table of Spark's own: options of its reader, of which the place of the files is none.
+        # A table of Spark's own: options of its reader, except the location of the files.
         options = sorted((key, value) for key, value in (table.sd.serdeInfo.parameters or {}).items() if key != "path")
     told = repr((columns, _storage(table.sd), provider, options))
     return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _storage(of: StorageDescriptor) -> tuple[object, ...]:
-    """How rows are read of files, as far as it makes a difference: Spark, Trino and Hive each note things of their own
-    with a partition. Of Parquet and ORC files tell the rest themselves."""
+    """The properties of the storage that determine how rows are read from files: Spark, Trino and Hive each store
+    further properties with a partition. Parquet and ORC files are self-describing."""
     library = (of.serdeInfo.serializationLib if of.serdeInfo is not None else None) or ""
     if any(name in library.lower() for name in ("parquet", "orc")):
         return of.inputFormat, library
     options = (of.serdeInfo.parameters if of.serdeInfo is not None else None) or {}
-    # As `LazySerDeParameters` of Hive finds it: a number is the code of a character.
+    # As in Hive's `LazySerDeParameters`: a number is a character code.
     between = options.get("field.delim") or options.get("serialization.format") or "1"
     within = options.get("collection.delim") or options.get("colelction.delim")
     told = tuple(options.get(name, default) for name, default in _OF_TEXT.items())
@@ -430,7 +435,7 @@ _OF_TEXT: Mapping[str, str | None] = {
     "serialization.null.format": "\\N",
     "serialization.encoding": "UTF-8",
 }
-"""Parameters of a serde that say how a line is taken apart, and what holds where they are not there."""
+"""SerDe parameters that determine how a line is split, with their defaults."""
 
 
 def _row(
@@ -452,7 +457,7 @@ def _row(
         figures, problem = lister.figures(location)
     else:
         figures, problem, layout = lister.seen(location, Snapshot(**row["snapshot"]))
-        sample_bytes = None  # of some files nobody knows which rows others delete
+        sample_bytes = None  # in a part of the files, rows deleted by others would be unknown
     if figures is not None and not figures.files and lister.is_away(location, place.table):
         figures, problem, layout = None, AWAY, None
     is_large = figures is not None and sample_bytes is not None and figures.bytes > sample_bytes
@@ -477,7 +482,7 @@ def _row(
 
 
 def unit_files(row: Any) -> UnitFiles:
-    """Of a row of `FOUND`."""
+    """Converts a row of `FOUND`."""
     figures, recorded = Figures.read(row["files"]), Figures.read(row["recorded"])
     sample = None if row["sample"] is None else Sample(tuple(row["sample"]), row["sample_bytes"])
     layout = None

@@ -1,4 +1,4 @@
-"""The job ``statistics``, as the command line shows it."""
+"""Definition of the job ``statistics`` for the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hms_cache.jobs.frame import DATABASE, METASTORE, TABLES, Job, Option
 
 
 def spark_settings(options: Mapping[str, Any]) -> dict[str, str]:
-    """Spark reads the tables through the same metastore."""
+    """Settings with which Spark reads the tables through the same metastore."""
     return {
         "spark.sql.catalogImplementation": "hive",
         "spark.hadoop.hive.metastore.uris": str(options["metastore"]),

@@ -1,8 +1,7 @@
-"""Hive's 64 bit hash of column values, over whole arrays.
+"""Hive's 64-bit hash of column values, computed on whole arrays.
 
 Facts: `Murmur3.hash64` (hive-storage-api 4.0.1), one half of MurmurHash3 x64 128 with a fixed seed. `HyperLogLog`
-hashes a long by its bytes from the highest to the lowest, a double by the bits of `doubleToLongBits`, a text by its
-UTF-8 bytes.
+hashes a long by its bytes in big-endian order, a double by the bits of `doubleToLongBits`, a text by its UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ def hash_doubles(values: npt.NDArray[np.float64]) -> Hashes:
 
 
 def hash_bytes(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Hashes:
-    """`HyperLogLog.addBytes` of each piece of the data, given by its first byte and its length."""
+    """`HyperLogLog.addBytes` of each piece of the data, given by its start and its length."""
     count = len(starts)
     if not count:
         return np.empty(0, np.uint64)
     blocks = lengths // _BLOCK
-    # Longest first: those that have an n-th block are then the first so many.
+    # Longest first: then those with an n-th block are a prefix.
     order = np.argsort(-blocks, kind="stable")
     blocks, starts, sizes = blocks[order], starts[order], lengths[order]
-    # A last block may be read beyond the end; what is not its own is cut away.
+    # Reading the last block may exceed the end; the excess is masked.
     padded = np.concatenate([data, np.zeros(_BLOCK, np.uint8)])
     hashes = np.full(count, _SEED, np.uint64)
     with np.errstate(over="ignore"):
@@ -53,7 +52,7 @@ def hash_bytes(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengt
             hashes[:reached] = _rotated(hashes[:reached] ^ _mixed(words), 27) * _M + _N
         rest = sizes - blocks * _BLOCK
         masks = np.left_shift(np.uint64(1), (rest * 8).astype(np.uint64)) - np.uint64(1)
-        # Of no bytes the mixed word is 0 and changes nothing.
+        # Without bytes, the mixed word is 0 and changes nothing.
         hashes ^= _mixed(_words(padded, starts + blocks * _BLOCK) & masks)
         hashes = _finished(hashes, sizes.astype(np.uint64))
     answer = np.empty(count, np.uint64)
@@ -62,7 +61,7 @@ def hash_bytes(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengt
 
 
 def _words(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> Hashes:
-    """The eight bytes from each start on, the first one lowest."""
+    """The eight bytes from each start on, in little-endian order."""
     gathered = data[starts[:, None] + np.arange(_BLOCK)]
     words: Hashes = gathered.view("<u8").reshape(len(starts))
     return words

@@ -1,8 +1,8 @@
-"""Histograms of columns as Spark keeps them with its own statistics of a table.
+"""Histograms of columns, in the form in which Spark stores them with its own statistics of a table.
 
-Spark computes and encodes them (`CommandUtils.computeColumnStats`, `CatalogColumnStat.toMap`, Spark 4.1): bins of equal
-height, as many as `spark.sql.statistics.histogram.numBins` says. They cannot be merged from those of partitions, so the
-whole table is read for them, twice.
+Spark computes and encodes them (`CommandUtils.computeColumnStats`, `CatalogColumnStat.toMap`, Spark 4.1):
+`spark.sql.statistics.histogram.numBins` bins of equal height. Histograms of partitions cannot be merged, so the whole
+table is read for them, twice.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _KINDS = frozenset(
         StatisticsKind.TIMESTAMP,
     }
 )
-"""Spark has none of texts."""
+"""Spark has no histograms of texts."""
 
 
 def histograms(spark: SparkSession, rows: DataFrame, columns: Sequence[StatisticsColumn]) -> dict[str, str]:
-    """The parameters of a table with these rows that hold histograms of the columns; none of a column without a value.
+    """Parameters with histograms of the columns, for a table with these rows; none for a column without a value.
 
-    Raises Py4JJavaError, PySparkException where the table cannot be read.
+    Raises Py4JJavaError or PySparkException if the table cannot be read.
     """
     names = [column.name for column in columns if column.kind in _KINDS]
     if not names:
@@ -58,7 +58,7 @@ def histograms(spark: SparkSession, rows: DataFrame, columns: Sequence[Statistic
         entries = pair._2().toCatalogColumnStat(column.name(), column.dataType()).toMap(column.name()).iterator()
         while entries.hasNext():
             entry = entries.next()
-            # Long ones are several parameters, "histogram.part.0" and so on.
+            # Long histograms are split into several parameters, "histogram.part.0" and so on.
             if ".histogram" in entry._1().removeprefix(column.name()):
                 parameters[f"{SPARK}colStats.{entry._1()}"] = entry._2()
     return parameters

@@ -1,4 +1,4 @@
-"""Which partitions and tables lack statistics of some of their columns."""
+"""Finds partitions and tables without statistics of some of their columns."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PARTITIONS_OF_A_SLICE = 500
-"""Partitions looked at in one call: the statistics of each column come with it, some 100 bytes."""
+"""Number of partitions checked in one call: it returns the statistics of each column, some 100 bytes each."""
 
 STATISTICS_OF_A_CALL = 50_000
-"""Of columns, of several partitions: some ten MB, and five times that as objects."""
+"""Number of column statistics per call, of several partitions: some ten MB, and five times that as objects."""
 
 _NAMES = ArrayType(STRING, False)
 SLICES = StructType(
@@ -31,7 +31,7 @@ SLICES = StructType(
         *required(_NAMES, "columns"),
         # Null: the table itself.
         *fields(_NAMES, "partitions"),
-        # How many the table has.
+        # Number of partitions of the table.
         *required(INTEGER, "partitions_in_all"),
         # `acid.Snapshot`; null: the table is not transactional.
         StructField(
@@ -54,7 +54,8 @@ LACKING = StructType(
 
 
 def transform(slices: DataFrame, metastore: str, engine: str) -> DataFrame:
-    """Of the partitions and tables in `slices` (`SLICES`), those without statistics of a column (`LACKING`)."""
+    """Returns those of the partitions and tables in `slices` (`SLICES`) that lack statistics of a column
+    (`LACKING`)."""
     return slices.mapInArrow(_finder(metastore, engine), LACKING)
 
 

@@ -55,8 +55,8 @@ from hms_cache.store.rows.parameters import (
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats
 
 TABLES_TOGETHER, UNITS_TOGETHER = 100, 2_000
-"""Tables, and partitions of them, that one job of Spark reads where their files are small: one takes some 0.2 s,
-whatever it does. What fails in one of them is tried again for each."""
+"""Maximum number of tables, and of partitions, that one Spark job reads if their files are small: a job takes at least
+some 0.2 s. After a failure, each table is tried separately."""
 
 _STATE_WRITTEN_EVERY_S = 10.0
 _DAY_S = 86_400
@@ -71,32 +71,32 @@ _MERGED, _ESTIMATED = "partitioned tables merged", "tables with estimates"
 
 @dataclass(slots=True)
 class _Done:
-    """What a run has done so far."""
+    """Results of a run so far."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """By the words of the summary."""
+    """Keyed by the labels of the summary."""
     postponed: int = 0
     failures: list[tuple[str, str | None, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, part: _Done) -> None:
-        """What was done of a table."""
+        """Adds the results of a table."""
         self.counts.update(part.counts)
         self.failures += part.failures
         self.notes += part.notes
 
 
 def main(run: JobRun) -> JobResult:
-    """Plans, and unless it is a dry run computes and writes, one table after the other.
+    """Plans, and unless it is a dry run computes and writes, table by table.
 
-    Raises ConfigurationError, MetastoreUnavailableError. What fails with one table is told at the end.
+    Raises ConfigurationError, MetastoreUnavailableError. Failures of single tables are reported at the end.
     """
     metastore = run.options["metastore"]
     max_bytes = _size(run, "max_bytes")
     scope = TableScope(tuple(pattern.lower() for pattern in run.options["tables"]))
     file = PlaceFile(run.options["state"]) if run.options["state"] else None
     places = file.read() if file else {}
-    # Taken before anything is read: what happens from now on is for the next run.
+    # Taken before anything is read: later events are left to the next run.
     with run.progress.step("Looking for changes"), Origin(metastore=metastore).following() as log:
         here = current_place(log)
         work, left_out = tables_in(metastore, scope)
@@ -173,7 +173,7 @@ def _slices(run: JobRun, work: Iterable[TableWork], *, chosen: bool = False) -> 
 
 
 def _slice_rows(work: Iterable[TableWork], *, chosen: bool = False) -> list[dict[str, object]]:
-    """Of all partitions, or only of those that are chosen (`lacking.SLICES`)."""
+    """Slices (`lacking.SLICES`) with all partitions, or with only the chosen ones."""
     rows: list[dict[str, object]] = []
     for one in work:
         columns = [column.name for column in one.columns]
@@ -190,19 +190,19 @@ def _slice_rows(work: Iterable[TableWork], *, chosen: bool = False) -> list[dict
 
 
 def _each(run: JobRun, work: Sequence[TableWork]) -> Iterator[tuple[TableWork, _Done]]:
-    """The tables, as each is done. Some are worked on at a time: while the metastore takes statistics of one, Spark
-    reads the next."""
+    """Yields each table when it is finished. Several are processed at a time: while the metastore stores the statistics
+    of one, Spark reads the next."""
     with ExitStack() as stack:
         having = sum(one.has_work for one in work)
         if having:
             stack.enter_context(run.progress.step(f"Statistics of {having} tables"))
         pool = ThreadPoolExecutor(run.options["tables_at_once"], "statistics")
-        # What waits when one fails for good, as where the metastore is away, is not begun.
+        # If one fails permanently, as with an unavailable metastore, waiting tables are not started.
         stack.callback(lambda: pool.shutdown(cancel_futures=True))
         session = SessionReading.of(run.spark)
         groups = list(_together(run, work, session))
-        # The metastore changes one table at a time: cores that work on different ones do not wait for each other. What
-        # comes last takes the cores as they come free.
+        # The metastore changes one table at a time: cores that work on different tables do not wait for each other. The
+        # last group uses cores as they become free.
         all_cores = run.spark.sparkContext.defaultParallelism
         cores = max(1, all_cores // run.options["tables_at_once"])
         futures = [pool.submit(_work_on_some, run, some, all_cores if some is groups[-1] else cores) for some in groups]
@@ -214,7 +214,8 @@ _Works = list[tuple[TableWork, Computation]]
 
 
 def _together(run: JobRun, work: Iterable[TableWork], session: SessionReading) -> Iterator[_Works]:
-    """Each table that Spark has to read; the others together, which one job of Spark reads."""
+    """Groups of tables: each table that Spark has to read is a group of its own; the others are grouped for one Spark
+    job."""
     some: _Works = []
     units = 0
     for one in work:
@@ -234,7 +235,7 @@ def _together(run: JobRun, work: Iterable[TableWork], session: SessionReading) -
 def _work_on_some(run: JobRun, some: _Works, cores: int) -> list[tuple[TableWork, _Done]]:
     small = [computation for _, computation in some if computation.small_units]
     if len(small) > 1:
-        # What goes wrong is met again, and told of the table that it is of.
+        # Errors occur again when the tables are tried separately, and are then reported with the table.
         with suppress(PySparkException, Py4JJavaError, OutcomeUnknownError):
             compute_small(run, small, cores)
     return [(one, _work_on(run, one, computation, cores)) for one, computation in some]
@@ -270,9 +271,9 @@ def _work_on(run: JobRun, one: TableWork, computation: Computation, cores: int) 
 
 
 def _withdraw_outdated(run: JobRun, one: TableWork, done: _Done) -> None:
-    """Of partitions, or a table, that this run did not get to, or failed at: Hive shall not answer from what is known
-    to be no longer so."""
-    if one.snapshot is not None:  # by a transaction that wrote, statistics of those before are no longer valid
+    """Withdraws claims of exact statistics for outdated units that this run did not process or failed to process: Hive
+    must not answer queries from statistics known to be outdated."""
+    if one.snapshot is not None:  # statistics from before a writing transaction are invalid anyway
         return
     failed = {unit for _, unit, _ in done.failures}
     chosen: set[str | None] = {None} if one.is_chosen else set(one.chosen)
@@ -288,7 +289,7 @@ def _withdraw_outdated(run: JobRun, one: TableWork, done: _Done) -> None:
 
 
 def _begin(run: JobRun, one: TableWork, done: _Done, transaction: Transaction) -> None:
-    """Looks again at what is chosen of a transactional table, as the transaction sees it."""
+    """Checks the chosen units of a transactional table again, as visible to the transaction."""
     one.snapshot, one.write_id = transaction.snapshot, transaction.write_id
     chosen = data_files.transform(_slices(run, [one], chosen=True), run.options["metastore"])
     found = {row["partition"]: data_files.unit_files(row) for row in chosen.collect()}
@@ -320,7 +321,8 @@ def _merge(
     totals: TotalsOfColumns,
     rows_now: int,
 ) -> None:
-    """Statistics of the table as a whole, if all partitions have theirs. What this run wrote is not read again."""
+    """Writes statistics of the table as a whole, if all partitions have statistics. Those written by this run are not
+    read again."""
     label = one.label
     count = len(one.names or ())
     if not count:
@@ -365,7 +367,7 @@ def _merge(
 
 
 def _add_histograms(run: JobRun, one: TableWork, done: _Done) -> None:
-    """After the table's statistics: those that are written anew take the histograms of before with them."""
+    """Adds histograms after the table's statistics, because rewriting these includes existing histograms."""
     has_files = any(unit.has_files for unit in one.files.values())
     rows = whole_table(run.spark, one.table, one.names, one.files) if has_files else None
     found = histograms(run.spark, rows, one.columns) if rows is not None else {}
@@ -384,18 +386,19 @@ def _add_histograms(run: JobRun, one: TableWork, done: _Done) -> None:
 
 
 def _rows_of_all(one: TableWork, rows_now: int) -> int | None:
-    """Rows of the table: those read now, and those that were recorded of the others. None if some are not known."""
+    """Number of rows of the table: those read now, and the recorded ones of other partitions. None if some are
+    unknown."""
     chosen = set(one.chosen)
     others = [one.files[name].rows if name in one.files else None for name in one.names or () if name not in chosen]
     return None if None in others else rows_now + sum(count for count in others if count is not None)
 
 
 def _stored(run: JobRun, one: TableWork) -> tuple[AggrStats, TotalsOfColumns]:
-    """Statistics of all partitions together, as they are stored."""
+    """The stored statistics of all partitions, merged."""
     database = run.options["database"]
     origin = Origin(database=database) if database else Origin(metastore=run.options["metastore"])
     slices, engine = _slice_rows([one]), run.options["engine"]
-    if len(slices) == 1:  # next to nothing: a job of Spark takes longer
+    if len(slices) == 1:  # little data: faster without a Spark job
         partials = list(table_level.partials(slices, origin, engine))
     else:
         partials = [row.asDict() for row in table_level.transform(_slices(run, [one]), origin, engine).collect()]

@@ -1,8 +1,8 @@
-"""Numbers of rows, files and bytes as parameters of tables and partitions: Hive's, and Spark's of tables.
+"""Numbers of rows, files and bytes as parameters: Hive's for tables and partitions, and Spark's for tables.
 
-Hive's names are those of `StatsSetupConst`, written as its ANALYZE does; Trino reads them as well, and takes no column
+Hive's names are those of `StatsSetupConst`, written as by its ANALYZE. Trino reads them as well, and ignores column
 statistics without a number of rows. Spark's are those of `HiveExternalCatalog.statsToProperties` and
-`CatalogColumnStat.toMap` (4.1): it plans by the column statistics of a table only if they stand there.
+`CatalogColumnStat.toMap` (4.1): it only uses the column statistics of a table that are stored there.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SPARK_VERSION = "2"
 
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "float": 4, "double": 8, "date": 4}
 _DEFAULT_LENGTHS = {StatisticsKind.STRING: 20, StatisticsKind.BINARY: 100}
-"""Of a column without values."""
+"""For a column without values."""
 
 DECIMAL_PLACES = 4
-"""Of a double, in Hive's tables of MySQL: `double(53,4)`."""
+"""Decimal places of a double in Hive's MySQL tables: `double(53,4)`."""
 
 _EPOCH = date(1970, 1, 1)
 _GREGORIAN_SINCE = (date(1582, 10, 15) - _EPOCH).days
@@ -45,8 +45,11 @@ def basic_statistics(
     sample: str | None = None,
     reading: str = "",
 ) -> dict[str, str]:
-    """The parameters with what was counted; they count as accurate from now on. With a `sample` they are estimates, and
-    nothing counts as accurate: Hive answers no query from them. `reading`: `reading_of` the table."""
+    """The parameters with the counts, which are marked as accurate. With a `sample` they are estimates and not marked,
+    so Hive answers no query from them.
+
+    :param reading: `reading_of` the table.
+    """
     written = {name: value for name, value in parameters.items() if name != SAMPLED}
     written |= {
         "numRows": str(rows),
@@ -63,11 +66,11 @@ def basic_statistics(
 
 
 def not_answerable(columns: Iterable[ColumnStatisticsObj]) -> frozenset[str]:
-    """Columns of whose statistics Hive is to plan and not to answer queries.
+    """Columns whose statistics Hive may use for planning, but not to answer queries.
 
-    Of values without a bound that can be written, such as infinity and NaN, Hive answers NULL for the bound; a bound
-    with more than four decimal places is another number in MySQL and MariaDB, whose tables of Hive cut it; and a day
-    before 1582-10-15 is another one to Hive, by its calendar, than to Arrow and Spark.
+    For values whose bound cannot be written, such as infinity and NaN, Hive would answer NULL for the bound. A bound
+    with more than four decimal places is truncated in Hive's tables in MySQL and MariaDB. A day before 1582-10-15 is
+    different in Hive, because of its calendar, than in Arrow and Spark.
     """
     found = set()
     for column in columns:
@@ -88,7 +91,7 @@ def _is_kept(bound: object) -> bool:
 
 
 def raw_data_bytes(rows: int, columns: Iterable[ColumnStatisticsObj]) -> int:
-    """What the rows take without encoding and compression: fixed widths, and texts by their average length."""
+    """Size of the rows without encoding and compression: fixed widths, and texts by their average length."""
     width = 0.0
     for column in columns:
         values = values_of(column)
@@ -104,9 +107,9 @@ def spark_statistics(
     columns: Iterable[ColumnStatisticsObj],
     totals: TotalsOfColumns,
 ) -> dict[str, str]:
-    """The parameters with Spark's statistics of the table and of these columns in place of those that were there.
+    """The parameters with Spark's statistics of the table and of these columns instead of existing ones.
 
-    `rows` None: they were not counted, and only the size is written. Spark's have no mark that they are estimates.
+    :param rows: None: not counted; only the size is written. Spark's statistics cannot be marked as estimates.
     """
     written = {name: value for name, value in parameters.items() if not name.startswith(SPARK)}
     written[f"{SPARK}totalSize"] = str(total_bytes)
@@ -136,12 +139,13 @@ def spark_statistics(
 def _distinct(values: ColumnValues, total: Totals) -> int:
     if values.kind is StatisticsKind.BOOLEAN:
         return (values.trues > 0) + (values.falses > 0)
-    # Hive counts none of a binary: it has no more than values.
+    # Hive does not count the distinct values of a binary column: there are at most as many as values.
     return values.distinct if values.kind.has_distinct_values else total.present
 
 
 def _lengths(hive_type: str, values: ColumnValues, total: Totals) -> tuple[int, int]:
-    """Spark takes the sizes of its own form of a value, of a text or binary those of its values; nulls do not count."""
+    """Spark uses the size of its own form of a value, for a text or binary the length of the value; nulls do not
+    count."""
     name, _, arguments = hive_type.partition("(")
     if values.kind.has_lengths:
         if not total.present:
@@ -172,10 +176,10 @@ def _moment(since_epoch_us: int | None) -> str | None:
     if since_epoch_us is None:
         return None
     try:
-        # A year has four digits to Spark; those of C's `strftime` are not filled up.
+        # Spark requires four digits for a year; C's `strftime` does not pad.
         return (datetime(1970, 1, 1) + timedelta(microseconds=since_epoch_us)).isoformat(" ", "microseconds")
     except OverflowError:
-        return None  # a year that Python has not
+        return None  # a year outside of Python's range
 
 
 def _bound(hive_type: str, kind: StatisticsKind, bound: object) -> str | None:
@@ -195,7 +199,7 @@ _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 
 
 def java_number(number: float, *, single: bool) -> str:
-    """As Java's `Double.toString`, or `Float.toString` for a `single`, has it. For finite numbers."""
+    """Formats like Java's `Double.toString`, or `Float.toString` for a `single`. For finite numbers."""
     shortest = np.float32(number) if single else np.float64(number)
     if number == 0 or _PLAIN_FROM <= abs(number) < _PLAIN_BELOW:
         return str(np.format_float_positional(shortest, trim="0"))

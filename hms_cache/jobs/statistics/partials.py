@@ -1,7 +1,7 @@
-"""Statistics of some rows: one row for each partition among them, all in Arrow and NumPy.
+"""Partial statistics: one row for each partition among some rows, computed with Arrow and NumPy.
 
-What a task has read is reduced here before anything is shuffled. Counts add up, bounds and lengths have extremes,
-sketches merge: so Spark puts partial rows together with its own aggregates.
+The rows read by a task are reduced here before anything is shuffled. Counts are summed up, bounds and lengths have
+extremes, sketches are merged, so Spark combines partial rows with its own aggregates.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from hms_cache.jobs.statistics.sketches import sketches_of_groups
 from hms_cache.metadata.statistics_values import StatisticsKind
 
 ROWS_OF_A_PARTIAL = 200_000
-"""Rows gathered before they are reduced: fewer partial rows to shuffle, against some ten MB of values per column."""
+"""Number of rows collected before they are reduced: more rows mean fewer partial rows to shuffle, but some ten MB of
+values per column."""
 
 BYTES_OF_A_PARTIAL = 64 << 20
-"""The same in bytes, for wide rows: a task holds a few times that."""
+"""The same limit in bytes, for wide rows: a task holds a few times that."""
 
 _LONG = LongType()
 
@@ -41,7 +42,7 @@ ReduceBatches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def partial_schema(columns: Sequence[StatisticsColumn]) -> StructType:
-    """Of a partial row: ``partition`` and ``rows``, and figures with the number of their column."""
+    """Schema of a partial row: ``partition`` and ``rows``, and figures with the number of their column."""
     fields = [StructField("partition", IntegerType()), StructField("rows", _LONG)]
     for index, column in enumerate(columns):
         figures: dict[str, DataType] = {"nulls": _LONG}
@@ -65,7 +66,8 @@ def _bound_type(column: StatisticsColumn) -> DataType:
 
 
 def reducer(columns: Sequence[StatisticsColumn], schema: pa.Schema) -> ReduceBatches:
-    """What `mapInArrow` calls: batches of ``partition, v0, v1, …`` (and ``h…``) in, partial rows of this schema out."""
+    """A function for `mapInArrow`: takes batches of ``partition, v0, v1, …`` (and ``h…``), returns partial rows of this
+    schema."""
 
     def reduce(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for gathered in _portions(batches):
@@ -88,7 +90,7 @@ def _portions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def partial_rows(rows: pa.Table, columns: Sequence[StatisticsColumn], schema: pa.Schema) -> pa.Table:
-    """One row for each partition among the rows."""
+    """One row per partition among the rows."""
     partitions, groups = np.unique(rows["partition"].to_numpy(), return_inverse=True)
     grouping = _Grouping(groups.astype(np.int64), len(partitions))
     found: dict[str, Any] = {
@@ -107,14 +109,14 @@ def partial_rows(rows: pa.Table, columns: Sequence[StatisticsColumn], schema: pa
 
 
 class _Grouping:
-    """Rows by the number of their group."""
+    """Rows with the number of their group."""
 
     def __init__(self, groups: npt.NDArray[np.int64], count: int) -> None:
         self.groups = groups
         self.count = count
 
     def aggregates(self, **wanted: tuple[pa.Array, str]) -> dict[str, Any]:
-        """An aggregate of an array each, by group; null where a group has no value."""
+        """An aggregate of each array, by group; null if a group has no value."""
         table = pa.table({"group": self.groups} | {name: values for name, (values, _) in wanted.items()})
         grouped = table.group_by("group", use_threads=False).aggregate(
             [(name, function) for name, (_, function) in wanted.items()]
@@ -145,8 +147,8 @@ def _figures(grouping: _Grouping, kind: StatisticsKind, values: pa.Array, hashed
 
 
 def _doubles(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """What may be the lowest, and what may be the highest. NaN is above all numbers, as in Java's order and Spark's;
-    here it stands as infinity, which is no bound that is written either."""
+    """Candidates for the lowest and for the highest value. NaN is greater than all numbers, as in Java's order and
+    Spark's; here it is represented by infinity, which is not written as a bound either."""
     is_nan = pc.is_nan(values)
     return tuple(pc.if_else(is_nan, pa.scalar(one, pa.float64()), values) for one in (None, float("inf")))
 

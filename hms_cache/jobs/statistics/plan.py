@@ -1,4 +1,4 @@
-"""What a run of the job computes: the tables it may work on, and of each the partitions that need it."""
+"""Plans a run of the job: the tables it may process, and for each the partitions that need statistics."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 T = TypeVar("T")
 
 MERGED = "hms_cache.statistics.partitions"
-"""The parameter of a partitioned table: `TableWork.digest` as of its last merge."""
+"""The parameter of a partitioned table with `TableWork.digest` at its last merge."""
 
 _WITH_ROWS = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
 
 
 @dataclass(slots=True)
 class TableWork:
-    """A table, and what is to be computed of it."""
+    """A table, and the statistics to compute for it."""
 
     table: Table
     columns: list[StatisticsColumn]
@@ -42,31 +42,32 @@ class TableWork:
     """All its partitions; None for a table without partition keys."""
 
     unreadable: frozenset[str] = frozenset()
-    """Partitions whose rows Spark cannot tell from those of others."""
+    """Partitions whose rows Spark cannot distinguish from those of others."""
 
     changed: int = 0
     lacking: int = 0
     chosen: list[str] = field(default_factory=list)
     is_chosen: bool = False
-    """For a table without partitions."""
+    """Used for a table without partitions."""
 
     postponed: int = 0
-    """Partitions, or 1 for a table without them, that need it and are left for the next run."""
+    """Partitions, or 1 for a table without them, that need statistics but are left for the next run."""
 
     reason: str = ""
-    """Why all of it, where not its events or what lacks decide."""
+    """Why everything is processed, if not because of events or missing statistics."""
 
     is_touched: bool = False
-    """Partitions came, went or changed: the table as a whole has other statistics."""
+    """Whether partitions were added, dropped or changed, so that the statistics of the table as a whole have
+    changed."""
 
     snapshot: Snapshot | None = None
-    """What is seen of a transactional table."""
+    """The visible state of a transactional table."""
 
     write_id: int | None = None
-    """Of the transaction in which its statistics are written."""
+    """Write id of the transaction in which its statistics are written."""
 
     files: Mapping[str | None, UnitFiles] = field(default_factory=dict)
-    """Of each partition, or of the table without partitions, as the run found them at its beginning."""
+    """The files of each partition, or of the table without partitions, as found at the start of the run."""
 
     @property
     def name(self) -> TableName:
@@ -79,7 +80,7 @@ class TableWork:
 
     @property
     def has_work(self) -> bool:
-        """Whether something is to be computed or merged."""
+        """Whether there is something to compute or merge."""
         return bool(self.chosen) or self.is_chosen or (self.is_touched and not self.postponed)
 
     def choose(
@@ -90,9 +91,11 @@ class TableWork:
         lacking: set[str | None],
         files: Mapping[str | None, UnitFiles],
     ) -> None:
-        """Decides by what the files say; what they cannot tell of, a partition that lacks a column's statistics, by
-        `lacking`: partition names, None for the table itself. `changes`, of the log, are only told in the plan: an
-        event does not make data other than it is, and a missing one does not keep it as it was.
+        """Chooses the units to process by their files and, for missing statistics of a column, by `lacking`.
+
+        :param changes: from the log; only shown in the plan: an event does not prove that data has changed, and a
+          missing one does not prove that it has not.
+        :param lacking: partition names, None for the table itself.
         """
         changes = changes or Changes()
         self.reason = "asked for" if everything else ""
@@ -122,11 +125,11 @@ class TableWork:
 
     @property
     def unlisted(self) -> list[tuple[str | None, str]]:
-        """Partitions, or the table without partitions, whose files cannot be listed, and why."""
+        """Partitions, or the table without partitions, whose files cannot be listed, with the reason."""
         return [(unit, found.problem) for unit, found in self.files.items() if found.problem is not None]
 
     def outdated(self) -> list[str | None]:
-        """Those whose statistics are of other files than they have now, as far as that is known."""
+        """The units known to have statistics of other files than their current ones."""
 
         def is_outdated(found: UnitFiles) -> bool:
             if found.recorded is None:
@@ -136,13 +139,13 @@ class TableWork:
         return [unit for unit, found in self.files.items() if is_outdated(found)]
 
     def chosen_bytes(self) -> list[int]:
-        """Bytes to read of the files of each that is chosen, in their order."""
+        """Size of the files to read, for each chosen unit in order."""
         units: Sequence[str | None] = [None] if self.is_chosen else self.chosen
         return [self.files[unit].bytes_to_read for unit in units]
 
     @property
     def sampled(self) -> list[str | None]:
-        """Those of which a sample is read in this run, and, of partitions that are not, those that one was read of."""
+        """The units read as a sample in this run, and other partitions with statistics from a sample."""
         if self.names is None:
             return [None] if self.is_chosen and self.files[None].sample is not None else []
         chosen = set(self.chosen)
@@ -153,13 +156,13 @@ class TableWork:
         ]
 
     def keep(self, kept: Collection[int]) -> None:
-        """Keeps those of the chosen ones that stand at these positions, and postpones the others."""
+        """Keeps the chosen units at these positions, and postpones the others."""
         self.postponed = (1 if self.is_chosen else len(self.chosen)) - len(kept)
         self.is_chosen = self.is_chosen and bool(kept)
         self.chosen = [name for position, name in enumerate(self.chosen) if position in kept]
 
     def digest(self) -> str:
-        """Of the files of all partitions: what the statistics of the table as a whole were merged from."""
+        """A digest of the files of all partitions, from whose statistics those of the table as a whole were merged."""
         digest = hashlib.sha256()
         for name in sorted(self.names or ()):
             found = self.files.get(name)
@@ -167,7 +170,7 @@ class TableWork:
         return f"{len(self.names or ())}:{digest.hexdigest()[:32]}"
 
     def plan_row(self) -> tuple[object, ...]:
-        """A line of the plan."""
+        """A row of the plan."""
         partitions = None if self.names is None else len(self.names)
         chosen = int(self.is_chosen) if self.names is None else len(self.chosen)
         return (
@@ -185,11 +188,11 @@ PLAN_COLUMNS = ("table", "columns", "partitions", "changed", "lacking", "to comp
 
 
 def limit_work(work: Iterable[TableWork], max_bytes: int, night: int | None = None) -> int:
-    """Postpones what is beyond so many bytes of files to read; how many partitions and tables that are.
+    """Postpones units beyond this total size of files to read. Returns the number of postponed partitions and tables.
 
-    The first one is never postponed: else one that is larger than the limit would keep all others waiting for ever.
-    And so would what fails each time, as it is damaged, or changes all the time: with a `night` the order of tables,
-    and of partitions in each, is another one each night.
+    The first unit is never postponed: otherwise one that exceeds the limit would block all others for ever. So would a
+    unit that fails each time, because it is damaged or changes constantly; therefore, with a `night`, the order of
+    tables and of their partitions is different each night.
     """
     left_bytes = max_bytes
     is_first, is_over = True, False
@@ -198,7 +201,7 @@ def limit_work(work: Iterable[TableWork], max_bytes: int, night: int | None = No
     for one in _shuffled(list(work), chance):
         kept: set[int] = set()
         for position, size in _shuffled(list(enumerate(one.chosen_bytes())), chance):
-            # In order: what is small does not overtake.
+            # In order: small units do not overtake.
             is_over = is_over or (size > left_bytes and not is_first)
             if is_over:
                 break
@@ -217,8 +220,8 @@ def _shuffled(some: list[T], chance: random.Random | None) -> list[T]:
 
 
 def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[tuple[Table, str]]]:
-    """The tables of the scope that Spark reads as Hive does, with all their partitions' names; and those that are left
-    out, with the reason.
+    """The tables of the scope that Spark reads as Hive does, with the names of all partitions; and the excluded ones,
+    with the reason.
 
     Raises MetastoreUnavailableError.
     """
@@ -252,14 +255,14 @@ def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[
 
 
 def was_computed(table: Table) -> bool:
-    """Whether this job has written statistics of a table, as its parameters say."""
+    """Whether this job has written statistics of the table, according to its parameters."""
     return not {RECORDED, MERGED}.isdisjoint(table.parameters or {})
 
 
 def refusal(table: Table) -> str | None:
-    """Why the job leaves a table with rows alone; None where it does not, and for views.
+    """Why the job excludes a table with rows; None if it does not, and for views.
 
-    Iceberg, Delta and others name their format in `table_type` or the provider, and keep statistics themselves.
+    Iceberg, Delta and others declare their format in `table_type` or the provider, and maintain statistics themselves.
     """
     parameters: Mapping[str, str] = table.parameters or {}
     if table.tableType not in _WITH_ROWS:
@@ -283,12 +286,12 @@ def refusal(table: Table) -> str | None:
 
 
 _SPARKS_OWN = ["array<string>"]
-"""Types of the columns that Spark tells the metastore of a table that Hive could not read, as of ``USING csv``. Source:
-`HiveExternalCatalog` (Spark 4.1)."""
+"""Types of the columns that Spark reports to the metastore for a table that Hive cannot read, such as one with ``USING
+csv``. Source: `HiveExternalCatalog` (Spark 4.1)."""
 
 
 def _read_by_hive_only(table: Table) -> str | None:
-    """Why Spark would read other rows than Hive of a table that it takes for one of Hive's."""
+    """Why Spark would read other rows than Hive from a table that it treats as Hive's."""
     serde = table.sd.serdeInfo if table.sd is not None else None
     options = {**((serde.parameters if serde is not None else None) or {}), **(table.parameters or {})}
     file_format, input_format = format_of(table), (table.sd.inputFormat if table.sd is not None else None) or ""
@@ -311,7 +314,7 @@ _INPUT_FORMATS = {
     ),
     "orc": ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",),
 }
-"""Classes that read what the format's name says; those of Hudi, for one, leave out old versions of rows."""
+"""Classes that read exactly the format; others, such as Hudi's, omit old versions of rows."""
 
 _ENGINES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
 _PROVIDERS = frozenset({"hive", "parquet", "orc", "csv", "json", "text", "avro"})

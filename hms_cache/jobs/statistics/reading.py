@@ -1,7 +1,8 @@
-"""The rows of a table's partitions, as Spark reads them, each with the number of its partition.
+"""The rows of a table's partitions, read by Spark, each with the number of its partition.
 
-Those of Parquet and ORC by directory (`rows.file_index`); others by the session's own reading of the table, or in
-another catalog than the default one by a plan of ours (`rows.hive_relation`), where a row's keys tell its partition.
+Parquet and ORC are read by directory (`rows.file_index`). Other formats are read as tables of the session, or, for a
+catalog other than the default one, by a plan built here (`rows.hive_relation`); then a row's keys identify its
+partition.
 """
 
 from __future__ import annotations
@@ -43,17 +44,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 PARTITIONS_OF_A_SCAN = 500
-"""Partitions named in one reading, where not all are read: Spark turns them into one filter."""
+"""Maximum number of partitions named in a read that does not include all: Spark turns them into one filter."""
 
 DIRECTORIES_OF_A_READING = 20_000
-"""Partitions read together by directory: Spark holds their files, some 1 KB each, while it reads them."""
+"""Number of partitions read together by directory: Spark holds their files, some 1 KB each, while it reads them."""
 
 PLACE = ("name", "location", "files", "sample_bytes", "all_bytes")
-"""Columns of `partition_numbers` that say what a partition is."""
+"""Columns of `partition_numbers` that describe a partition."""
 
 READ_BESIDE = 0.05
-"""Bytes that need not be read, of those that must be, that are read all the same: one reading without a filter takes
-less than many."""
+"""Fraction of unneeded bytes up to which everything is read: one read without a filter is faster than several."""
 
 
 def _whole(hive_type: str, text: str) -> int:
@@ -68,7 +68,7 @@ def _fraction(hive_type: str, text: str) -> object:
     if hive_type == "float":
         with np.errstate(over="ignore"):
             value = float(np.float32(value))
-    return "NaN" if value != value else value  # one value to Spark, none to Python
+    return "NaN" if value != value else value  # one value in Spark, but not in Python
 
 
 def _decimal(hive_type: str, text: str) -> Decimal:
@@ -103,8 +103,8 @@ _VALUES: Mapping[str, Callable[[str, str], object]] = {
     "timestamp": _moment,
     "boolean": _truth,
 }
-"""Of partition keys by their type, where one value has several spellings. They raise ValueError or ArithmeticError for
-what is no value of the type: Spark takes it for none."""
+"""For the types of partition keys that allow several spellings of a value. Raise ValueError or ArithmeticError for a
+text that is invalid for the type, which Spark reads as null."""
 
 
 @frozen
@@ -113,10 +113,10 @@ class Portion:
 
     names: tuple[str, ...] | None
     is_whole: bool = True
-    """Whether they are all of the table's, so that no filter is needed."""
+    """Whether it includes all partitions of the table, so that no filter is needed."""
 
     sample: Sample | None = None
-    """What is read of it; None: all. Then it is one partition, or the table without partitions."""
+    """The files to read; None: all. Only for a single partition, or a table without partitions."""
 
 
 def portions(
@@ -126,10 +126,10 @@ def portions(
     *,
     by_directory: bool = False,
 ) -> list[Portion]:
-    """The partitions in portions: all at once if what need not be read of the table is next to nothing.
+    """Divides the partitions into portions: a single one if few bytes of the table need not be read.
 
-    `names`: of all its partitions; None, as `chosen`, for a table without them. `by_directory`: what is not chosen is
-    not read, whatever a portion holds.
+    :param names: of all partitions; None, like `chosen`, for a table without them.
+    :param by_directory: whether partitions that are not chosen are not read, independent of the portion.
     """
     if chosen is None or names is None:
         return [Portion(None, sample=files[None].sample)]
@@ -152,7 +152,7 @@ def _bytes(names: Iterable[str | None], files: Mapping[str | None, UnitFiles]) -
 
 
 def unreadable_partitions(table: Table, names: Sequence[str]) -> list[str]:
-    """Partitions that Spark cannot tell apart, or not read: several spellings of one value, or what is none."""
+    """Partitions that Spark cannot distinguish or read: several spellings of one value, or an invalid value."""
     typed = {
         index: partial(_VALUES[kind], key.type.lower())
         for index, key in enumerate(table.partitionKeys)
@@ -169,7 +169,7 @@ def unreadable_partitions(table: Table, names: Sequence[str]) -> list[str]:
             for index, value_of in typed.items():
                 if texts[index] == DEFAULT_PARTITION_VALUE:
                     continue
-                if "_" in texts[index]:  # Python's numbers may have it
+                if "_" in texts[index]:  # Python accepts it in numbers
                     raise ValueError(name)
                 values[index] = value_of(texts[index])
         except (ValueError, ArithmeticError):
@@ -182,10 +182,10 @@ def unreadable_partitions(table: Table, names: Sequence[str]) -> list[str]:
 def partition_numbers(
     spark: SparkSession, table: Table, names: Sequence[str] | None, files: Mapping[str | None, UnitFiles]
 ) -> DataFrame:
-    """``partition`` (int), ``name``, ``location`` and ``files`` (`data_files.Figures`), of a sample ``sample_bytes``
-    and ``all_bytes``, and ``k0``, ``k1``, … of the types of the partition keys.
+    """Returns ``partition`` (int), ``name``, ``location`` and ``files`` (`data_files.Figures`), for a sample
+    ``sample_bytes`` and ``all_bytes``, and ``k0``, ``k1``, … with the types of the partition keys.
 
-    A table without partitions is number 0, without a name.
+    A table without partitions has number 0 and no name.
     """
     keys = table.partitionKeys or ()
     fields = [
@@ -204,7 +204,7 @@ def partition_numbers(
     schema = StructType.fromDDL(", ".join(fields))
     columns = zip(*rows, strict=True) if rows else [()] * len(fields)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, to_arrow_schema(schema), strict=True)]
-    # Of Arrow's columns Spark makes a relation of the driver's, without tasks of Python.
+    # From Arrow columns Spark creates a local relation, without Python tasks.
     texts = spark.createDataFrame(pa.table(arrays, schema.names), schema)
     typed = [texts[f"k{index}"].try_cast(_key_type(key.type)).alias(f"k{index}") for index, key in enumerate(keys)]
     return texts.select("partition", *PLACE, *typed)
@@ -219,7 +219,7 @@ def _key_type(hive_type: str) -> str:
 
 
 def _session_reads(table: Table) -> bool:
-    """Whether the table is one of the catalog that the session knows."""
+    """Whether the table is in the session's catalog."""
     return (table.catName or DEFAULT_CATALOG) == DEFAULT_CATALOG
 
 
@@ -227,8 +227,8 @@ _FILE_NAME = "_metadata.file_name"
 
 
 def knows_files(spark: SparkSession, table: Table) -> bool:
-    """Whether Spark can be asked for the rows of some files: of formats that it reads itself (Parquet, ORC), and not of
-    those that it reads through Hive's classes."""
+    """Whether Spark can read selected files of the table: true for formats that it reads itself (Parquet, ORC), false
+    for those that it reads through Hive's classes."""
     if reads_files(spark, table) or not _session_reads(table):
         return reads_files(spark, table)
     spark.catalog.refreshTable(f"`{table.dbName}`.`{table.tableName}`")
@@ -240,8 +240,8 @@ def knows_files(spark: SparkSession, table: Table) -> bool:
 
 
 def no_rows(spark: SparkSession, columns: Sequence[StatisticsColumn]) -> DataFrame:
-    """What `rows_of` answers of a table without files: in an object store its directory is gone with the last one, and
-    Spark refuses to read what does not exist."""
+    """The result of `rows_of` for a table without files: in an object store its directory disappears with the last
+    file, and Spark refuses to read a directory that does not exist."""
     types = (spark_type(column.type) for column in columns)
     fields = ["partition int", *(f"c{index} {name}" for index, name in enumerate(types))]
     return spark.createDataFrame([], StructType.fromDDL(", ".join(fields)))
@@ -255,9 +255,9 @@ def rows_of(
     numbers: DataFrame,
     files: Mapping[str | None, UnitFiles],
 ) -> DataFrame:
-    """``partition``, then ``c0``, ``c1``, … for `transform`. `numbers`: `partition_numbers` of the portion.
+    """Returns ``partition``, then ``c0``, ``c1``, … for `transform`. Raises OtherFiles.
 
-    Raises OtherFiles.
+    :param numbers: `partition_numbers` of the portion.
     """
     from pyspark.sql import functions as f
 
@@ -276,7 +276,7 @@ def rows_of(
         in_all = _bytes(files if portion.is_whole else units, files)
         require_listed_of_reading(spark, rows, directories, _listed(enumerate(found)), in_all)
     if portion.sample is not None:
-        # Spark opens no other file: it knows their names from its listing.
+        # Spark opens no other files: it knows the names from its listing.
         rows = rows.where(f.col(_FILE_NAME).isin(list(portion.sample.names)))
     if by_directory:
         return rows.select(f.col(NUMBER).alias("partition"), *_values(rows, columns))
@@ -294,7 +294,7 @@ def rows_of(
 def whole_table(
     spark: SparkSession, table: Table, names: Sequence[str] | None, files: Mapping[str | None, UnitFiles]
 ) -> DataFrame:
-    """All rows of a table, with its columns under their names. Some files of it are known."""
+    """All rows of a table, with its columns under their names. The table must have files."""
     units: Sequence[str | None] = [None] if names is None else names
     if not reads_files(spark, table):
         return _rows_of_table(spark, table, units, files)
@@ -329,7 +329,7 @@ def _rows_of_table(
     """At least the rows of these partitions, with the keys."""
     if _session_reads(table):
         known_as = f"`{table.dbName}`.`{table.tableName}`"
-        # A session remembers files; those of a table that changed are others.
+        # A session caches the list of files; the table may have changed.
         spark.catalog.refreshTable(known_as)
         return spark.table(known_as)
     having = (unit for unit in units if unit is not None and unit in files and files[unit].has_files)
@@ -343,14 +343,16 @@ def _values(rows: DataFrame, columns: Sequence[StatisticsColumn]) -> list[Column
 
 
 def _key_value(column: Column, hive_type: str) -> Column:
-    """Null for no value: in tables that Spark reads through Hive's classes, text is then the directory's."""
+    """Null for the default partition: in tables that Spark reads through Hive's classes, a text key has the name of the
+    directory."""
     from pyspark.sql import functions as f
 
     return f.nullif(column, f.lit(DEFAULT_PARTITION_VALUE)) if _key_type(hive_type) == "string" else column
 
 
 def _names_filter(rows: DataFrame, table: Table, names: Sequence[str]) -> Column:
-    """At least the named partitions, as Spark gives it to the metastore: values of a key, by those of the others."""
+    """Selects at least the named partitions, in a form that Spark passes to the metastore: values of one key, grouped
+    by those of the others."""
     from pyspark.sql import functions as f
 
     keys = table.partitionKeys
@@ -364,7 +366,7 @@ def _names_filter(rows: DataFrame, table: Table, names: Sequence[str]) -> Column
         for key, value in zip(keys, prefix, strict=False):
             condition = _is_one_of(rows, key.name, key.type, [value]) & condition
         chosen.append(condition)
-    # A balanced tree: Spark walks it with one stack frame for each level.
+    # A balanced tree: Spark's recursion uses a stack frame per level.
     while len(chosen) > 1:
         chosen = [
             chosen[index] if index + 1 == len(chosen) else chosen[index] | chosen[index + 1]

@@ -1,10 +1,9 @@
-"""Parameters of tables and partitions into the metastore, over nothing that others changed meanwhile.
+"""Writes parameters of tables and partitions to the metastore, without overwriting concurrent changes.
 
-A table is altered only if it is still the one that was read a moment before: the request names its time of alteration,
-and a server of this project, or of Hive 4, refuses it otherwise (`expected_parameter_key`). The protocol has no such
-condition for partitions: what is altered between their reading and their writing, some milliseconds, is overwritten,
-as by ANALYZE of Hive. Files are looked at once more afterwards (`writing`).
-See docs/decisions/0011-statistics-by-files.md.
+A table is altered only if it is still the version read before: the request contains its time of alteration, and a
+server of this project, or Hive 4, refuses it otherwise (`expected_parameter_key`). The protocol has no such condition
+for partitions: a change between reading and writing them, some milliseconds, is overwritten, as by Hive's ANALYZE.
+Files are checked once more afterwards (`writing`). See docs/decisions/0011-statistics-by-files.md.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _ATTEMPTS = 3
 
 _DDL_TIME = "transient_lastDdlTime"
 _KEEP_STATISTICS = {"DO_NOT_UPDATE_STATS": "true"}
-"""The server neither counts files itself nor takes back what the parameters claim."""
+"""Keeps the server from counting files itself and from withdrawing claims in the parameters."""
 
 CHANGED = "it was altered while its statistics were computed; the next run does it"
 GONE = "it was dropped, or lies elsewhere now"
@@ -50,36 +49,36 @@ Failures = dict[str | None, str]
 
 @frozen
 class Unit:
-    """A partition, or with the name None a table without partitions, whose column statistics are written."""
+    """A partition, or (with the name None) an unpartitioned table, whose column statistics are written."""
 
     name: str | None
     rows: int
     location: str | None
-    """None: wherever it lies now."""
+    """None: its current location."""
 
     figures: Figures
     columns: Sequence[ColumnStatisticsObj]
     sample: str | None = None
-    """What is kept of the sample that they are estimated from (`data_files.SAMPLED`)."""
+    """The value stored about the sample of the estimate (`data_files.SAMPLED`)."""
 
     reading: str = ""
     """`data_files.reading_of` its table."""
 
 
 def counted(unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
-    """The parameters with its row counts and files."""
+    """The parameters with the unit's row count and files."""
     return basic_statistics(dict(parameters), unit.rows, unit.figures, unit.columns, unit.sample, unit.reading)
 
 
 def is_counted(unit: Unit, parameters: Mapping[str, str]) -> bool:
-    """Whether these are there."""
+    """Whether the parameters contain them."""
     mark = Mark.read(parameters.get(RECORDED))
     is_marked = mark is not None and (mark.figures, mark.rows) == (unit.figures, unit.rows)
     return is_marked and is_planned_by(unit, parameters)
 
 
 def planned_by(unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
-    """The parameters without claims about those of its columns that no query is to be answered from."""
+    """The parameters without claims of accuracy for columns that must not be used to answer queries."""
     changed = dict(parameters)
     remove_columns_from_accuracy(changed, not_answerable(unit.columns))
     return changed
@@ -91,8 +90,8 @@ def is_planned_by(unit: Unit, parameters: Mapping[str, str]) -> bool:
 
 
 def withdrawn(unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
-    """The parameters without the claims that were made when its files were these, and without their mark; as they are
-    where others were written since."""
+    """The parameters without the claims made for these files, and without their mark; unchanged if other claims were
+    written since."""
     changed = dict(parameters)
     if not is_withdrawn(unit, parameters):
         del changed[RECORDED]
@@ -101,15 +100,15 @@ def withdrawn(unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_withdrawn(unit: Unit, parameters: Mapping[str, str]) -> bool:
-    """Whether the mark of these files is not there."""
+    """Whether the mark of these files is absent."""
     mark = Mark.read(parameters.get(RECORDED))
     return mark is None or mark.figures != unit.figures
 
 
 def disclaimed(columns: Collection[str], unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
-    """The parameters without a mark, so that the next run reads it, and without what is claimed of these columns. If
-    the mark was that of its files, beside the number of rows that it was written with, nothing is claimed any more;
-    what another writer has counted stays."""
+    """The parameters without the mark, so that the next run reads the unit, and without claims for these columns. If
+    the mark was that of the unit's files and matches the number of rows, all claims are removed; counts by other
+    writers are kept."""
     changed = dict(parameters)
     mark = Mark.read(changed.pop(RECORDED, None))
     if mark is not None and mark.figures == unit.figures and parameters.get("numRows") == str(mark.rows):
@@ -119,7 +118,7 @@ def disclaimed(columns: Collection[str], unit: Unit, parameters: Mapping[str, st
 
 
 def is_disclaimed(columns: Collection[str], unit: Unit, parameters: Mapping[str, str]) -> bool:
-    """Whether there is nothing to be taken back."""
+    """Whether there is nothing to withdraw."""
     return disclaimed(columns, unit, parameters) == parameters
 
 
@@ -132,10 +131,10 @@ def record_partitions(
     change: Callable[[Unit, Mapping[str, str]], dict[str, str]] = counted,
     is_done: Callable[[Unit, Mapping[str, str]], bool] = is_counted,
 ) -> Failures:
-    """Changes parameters of partitions of a table as it was `read`, in one call. Raises what the metastore says.
+    """Changes parameters of partitions of a table as it was `read`, in one call. Raises the errors of the metastore.
 
-    `write_id`, `valid_write_ids`: of the writer of a transactional table. `is_done`: whether parameters are those that
-    `change` makes, for an attempt whose outcome is not known.
+    :param write_id: of the writer of a transactional table, like `valid_write_ids`.
+    :param is_done: whether parameters are already as `change` makes them, for an attempt with unknown outcome.
     """
     database, table = _database(read), read.tableName
     by_name = {unit.name: unit for unit in units}
@@ -164,7 +163,7 @@ def record_partitions(
                     client.call("alter_partitions_req", request)
             return failures
         except OutcomeUnknownError:
-            # The connection broke: what was written is seen by what is there now.
+            # The connection broke: the current parameters show which were written.
             if attempt == _ATTEMPTS:
                 raise
     raise AssertionError("not reached")
@@ -180,10 +179,12 @@ def record_table(
     *,
     is_any: bool = False,
 ) -> str | None:
-    """Changes the parameters of a table that is still as it was `read`; or why not. Raises what the metastore says.
+    """Changes the parameters of a table that is still as it was `read`. Returns None, or the reason why it did not.
+    Raises the errors of the metastore.
 
-    `is_done`: whether parameters are those that `change` makes, for an attempt whose outcome is not known. `write_id`,
-    `valid_write_ids`: of the writer of a transactional table. `is_any`: the table may be another one of its name.
+    :param is_done: whether parameters are already as `change` makes them, for an attempt with unknown outcome.
+    :param write_id: of the writer of a transactional table, like `valid_write_ids`.
+    :param is_any: whether the table may be another one with its name.
     """
     asked = GetTableRequest(
         dbName=read.dbName,
@@ -231,6 +232,7 @@ def _database(table: Table) -> str:
 
 
 def _identity(table: Table) -> tuple[object, ...]:
-    """What makes statistics those of this table: the time of its creation, its place and its columns."""
+    """The properties that must be unchanged for statistics to belong to this table: creation time, id, location and
+    columns."""
     columns = [(column.name, column.type) for column in table.sd.cols or ()]
     return (table.createTime, table.id, table.sd.location, columns)

@@ -1,4 +1,4 @@
-"""How a session of Spark reads tables and many small files: settings that hold while the job runs."""
+"""Settings of a Spark session for tables with many small files, in force while the job runs."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OPEN_COST_BYTES = 16 << 10
-"""What Spark adds to each file's size when it packs files into tasks of 128 MB. With its own 4 MB a task is 32 files,
-and every task of Python begins with a tenth of a second of its own; with this, some 8,000, if that leaves one for each
-core."""
+"""Cost that Spark adds to each file's size when it packs files into tasks of 128 MB. With Spark's own 4 MB, a task has
+32 files, and each Python task takes a tenth of a second to start; with this value, it has some 8,000, if that leaves
+one for each core."""
 
 LISTING_TASKS_PER_CORE = 4
-"""Spark lists directories in a task each, up to 10,000: some ms for what takes a tenth of that."""
+"""Spark lists each directory in a task of its own, up to 10,000 tasks: some ms for work that takes a tenth of that."""
 
 
 _AS_HIVE_READS = {
-    # Else Spark fails where Hive has a null: at the partition of no value of a number key, in a table that it reads
-    # through Hive's classes.
+    # Otherwise Spark raises an error where Hive has a null: for the default partition of a number key, in a table that
+    # it reads through Hive's classes.
     "spark.sql.ansi.enabled": "false",
-    # Hive tells columns of ORC by their position, also after one was renamed.
+    # Hive matches ORC columns by position, even after a column was renamed.
     "orc.force.positional.evolution": "true",
-    # What cannot be read is no empty file.
+    # A file that cannot be read must not count as empty.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
 }
@@ -32,8 +32,8 @@ _AS_HIVE_READS = {
 
 @contextmanager
 def reading_tables(spark: SparkSession) -> Iterator[None]:
-    """Rows as Hive has them; and few tasks for many directories and files, in this session, unless it has settings of
-    its own for these."""
+    """Makes the session read rows like Hive, and use few tasks for many directories and files, unless the session has
+    settings of its own for these."""
     wanted = {
         "spark.sql.files.openCostInBytes": str(OPEN_COST_BYTES),
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(

@@ -1,7 +1,7 @@
-"""Sketches of distinct values, one for each group of rows, in Hive's own form.
+"""Sketches of distinct values, one per group of rows, in Hive's format.
 
-Facts: `HyperLogLog.add`, `HLLSparseRegister.encodeHash`, `HLLDenseRegister.add` (Hive 4.0.1) with the size that Hive's
-column statistics use: 2^10 registers, sparse up to 153 entries of 25 bits.
+Facts: `HyperLogLog.add`, `HLLSparseRegister.encodeHash`, `HLLDenseRegister.add` (Hive 4.0.1) with the size used for
+Hive's column statistics: 2^10 registers, sparse up to 153 entries of 25 bits.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MAX_SPARSE = ((1 << PRECISION) * 6 // 8) // 5
 
 
 def sketches_of_groups(groups: npt.NDArray[np.int64], hashes: Hashes, count: int) -> list[bytes]:
-    """The serialized sketch of each group from 0 to `count` - 1, of the hashes whose rows are in it."""
+    """The serialized sketch of each group from 0 to `count` - 1, computed from the hashes of its rows."""
     keys = (hashes & np.uint64((1 << _KEY_BITS) - 1)).astype(np.int64)
     runs = _runs_of_zeros(hashes >> np.uint64(PRECISION))
     entries = (groups << (_KEY_BITS + _RUN_BITS)) | (keys << _RUN_BITS) | runs
     entries.sort()
     places = entries >> _RUN_BITS
-    # Of one key in one group the longest run counts: the last one in this order.
+    # For a key in a group, the longest run counts: the last one in this order.
     last = np.append(places[1:] != places[:-1], True) if len(places) else np.zeros(0, bool)
     entries, places = entries[last], places[last]
     bounds = np.searchsorted(places >> _KEY_BITS, np.arange(count + 1)).tolist()
@@ -46,8 +46,9 @@ def sketches_of_groups(groups: npt.NDArray[np.int64], hashes: Hashes, count: int
 
 
 def _encoded_deltas(entries: npt.NDArray[np.int64], starts: Sequence[int]) -> tuple[bytes, list[int]]:
-    """Each entry less the one before it, from each start on beginning with 0, in seven bits a byte; and where in these
-    bytes each one ends. All at once: a sketch of a few entries is made in less time than Python needs for an entry."""
+    """Differences of consecutive entries, restarting from 0 at each start, in seven bits per byte; and the end of each
+    in these bytes. Computed for all at once: a sketch with few entries takes less time than Python needs for one
+    entry."""
     deltas = np.diff(entries, prepend=0)
     first = np.array([start for start in starts if start < len(entries)], np.int64)
     deltas[first] = entries[first]
@@ -66,16 +67,16 @@ def _encoded_deltas(entries: npt.NDArray[np.int64], starts: Sequence[int]) -> tu
 
 @lru_cache(maxsize=_MAX_SPARSE + 1)
 def _sparse_head(entries: int) -> bytes:
-    """What stands before so many entries."""
+    """The header for this number of entries."""
     sketch = HyperLogLog()
-    # The entries 0, 64, 128, …: a byte each.
+    # The entries 0, 64, 128, …: one byte each.
     sketch.sparse = dict.fromkeys(range(entries), 0)
     whole = sketch.serialized()
     return whole[: len(whole) - entries]
 
 
 def _runs_of_zeros(rests: Hashes) -> npt.NDArray[np.int64]:
-    """Zeros at the low end of each number, and one; at most what a sparse entry holds."""
+    """Number of trailing zeros of each number, plus one; at most the maximum of a sparse entry."""
     lowest = rests & (~rests + np.uint64(1))
     exponents = np.frexp(lowest.astype(np.float64))[1].astype(np.int64)
     return np.where(rests == 0, (1 << _RUN_BITS) - 1, exponents)
@@ -91,12 +92,12 @@ def _dense_sketch(entries: npt.NDArray[np.int64]) -> HyperLogLog:
 
 
 def merged_data(sketches: Sequence[bytes]) -> bytes:
-    """`merged_sketch`, serialized: a single one as it is."""
+    """`merged_sketch`, serialized; a single sketch is returned unchanged."""
     return sketches[0] if len(sketches) == 1 else merged_sketch(sketches).serialized()
 
 
 def merged_sketch(sketches: Iterable[bytes]) -> HyperLogLog:
-    """What all of them have seen. Raises SketchError for bytes that are no HyperLogLog."""
+    """The union of the sketches. Raises SketchError for bytes that are not a HyperLogLog."""
     merged = HyperLogLog()
     for data in sketches:
         merged.merge(HyperLogLog.read(data))

@@ -1,7 +1,8 @@
-"""Statistics of a partitioned table as a whole, from those of its partitions: no row is read again.
+"""Statistics of a partitioned table as a whole, from those of its partitions: no rows are read.
 
-Counts and bounds combine, sketches of distinct values merge, lengths are the largest of a partition: as Hive aggregates
-partitions for its planner (`AggregationRules`), here for those readers that look at the table alone.
+Counts and bounds are combined, sketches of distinct values merged, and lengths are the maximum of all partitions, as
+Hive aggregates partitions for its planner (`AggregationRules`). Here this is done for readers that only use the
+statistics of the table.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PARTIAL = StructType([StructField("statistics", BinaryType(), False), StructField("totals", StringType(), False)])
-"""Statistics of the partitions of a slice, an encoded `AggrStats`, and encoded `TotalsOfColumns`."""
+"""Statistics of the partitions of a slice, as an encoded `AggrStats`, and encoded `TotalsOfColumns`."""
 
 PARTITIONS_PUT_TOGETHER = 500
-"""Partitions whose statistics are held until they are put together: a column takes up to 1 KB."""
+"""Number of partitions whose statistics are held before they are merged: a column takes up to 1 KB."""
 
 _RULES = AggregationRules(sketches=True, certain_bounds=True)
 _PROTOCOL = TBinaryProtocolAcceleratedFactory()
 
 
 class Together:
-    """Statistics of partitions put together as they come; holds those of `PARTITIONS_PUT_TOGETHER` at most."""
+    """Merges statistics of partitions as they arrive; holds those of at most `PARTITIONS_PUT_TOGETHER`."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns = columns
@@ -48,7 +49,7 @@ class Together:
     def add(
         self, name: str, statistics: Sequence[ColumnStatisticsObj], rows: int, bounds_us: BoundsUs | None = None
     ) -> None:
-        """One partition more, of so many rows."""
+        """Adds a partition with this number of rows."""
         self.totals.add(statistics, rows, bounds_us)
         self._names.append(name)
         self._pending += ((name, one) for one in statistics)
@@ -56,7 +57,7 @@ class Together:
             self._put_together()
 
     def encoded(self) -> bytes:
-        """All of them, an encoded `AggrStats`, as in `PARTIAL`."""
+        """The merged statistics as an encoded `AggrStats`, as in `PARTIAL`."""
         self._put_together()
         return bytes(serialize(self._total, _PROTOCOL))
 
@@ -68,7 +69,8 @@ class Together:
 
 
 def transform(slices: DataFrame, origin: Origin, engine: str) -> DataFrame:
-    """Statistics of the partitions of each slice (`lacking.SLICES`, of one table) together (`PARTIAL`)."""
+    """Merges the statistics of the partitions of each slice (`lacking.SLICES`), which belong to one table
+    (`PARTIAL`)."""
     return slices.mapInArrow(_merger(origin, engine), PARTIAL)
 
 
@@ -86,8 +88,8 @@ def _merger(origin: Origin, engine: str) -> Callable[[Iterator[pa.RecordBatch]],
 
 
 def partials(slices: Iterable[dict[str, Any]], origin: Origin, engine: str) -> Iterator[dict[str, Any]]:
-    """What `transform` answers, without Spark."""
-    # Each partition of each table that changed, once: loading that would cost the server more than answering it.
+    """The result of `transform`, without Spark."""
+    # Reads each partition of each changed table once: loading the cache would cost the server more than the answer.
     with origin.reading(fills_cache=False) as reader:
         for row in slices:
             tables = reader.tables(row["catalog"], row["database"], [row["table"]])
@@ -100,7 +102,7 @@ def partials(slices: Iterable[dict[str, Any]], origin: Origin, engine: str) -> I
 
 
 def _totals(reader: CatalogReader, row: dict[str, Any], found: Iterable[ColumnStatistics]) -> TotalsOfColumns:
-    """Of partitions whose numbers of rows are recorded."""
+    """Totals of the partitions whose numbers of rows are recorded."""
     part = PartitionRange(TableName(*(row[name] for name in TABLE_COLUMNS)), names=tuple(row["partitions"]))
     rows = {name: (partition.parameters or {}).get("numRows", "") for name, partition in reader.partitions(part)}
     totals = TotalsOfColumns()
@@ -112,7 +114,7 @@ def _totals(reader: CatalogReader, row: dict[str, Any], found: Iterable[ColumnSt
 
 
 def merged(partials: Iterable[bytes], columns: Sequence[str]) -> AggrStats:
-    """The statistics of encoded `AggrStats` together; `partsFound`: how many partitions have statistics."""
+    """Merges encoded `AggrStats`. `partsFound`: the number of partitions with statistics."""
     return _merged([deserialize(AggrStats(), data, _PROTOCOL) for data in partials], columns)
 
 
@@ -124,7 +126,7 @@ def _merged(partials: Sequence[AggrStats], columns: Sequence[str]) -> AggrStats:
 
 
 def without_sketch(statistics: Sequence[ColumnStatisticsObj]) -> list[str]:
-    """Columns whose number of distinct values could not be merged, and is only a lower bound."""
+    """Columns whose numbers of distinct values could not be merged and are only lower bounds."""
     found = []
     for one in statistics:
         values = values_of(one)

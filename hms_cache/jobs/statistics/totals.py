@@ -1,5 +1,5 @@
-"""What Spark's statistics of a table say beyond Hive's of its partitions: exact sums of lengths, and moments to the
-microsecond. Put together as partitions are."""
+"""The parts of Spark's statistics of a table that Hive's statistics of its partitions do not contain: exact sums of
+lengths, and timestamps in microseconds. Combined like those of partitions."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
 _US = 1_000_000
 
 BoundsUs = Mapping[str, tuple[int, int]]
-"""Lowest and highest value of columns of timestamps, in microseconds."""
+"""Lowest and highest value of timestamp columns, in microseconds."""
 
 
 @dataclass(slots=True)
 class Totals:
-    """Of a column."""
+    """Totals of a column."""
 
     present: int = 0
-    """Values that are no nulls."""
+    """Number of values that are not null."""
 
     length_sum: int = 0
     low_us: int | None = None
     high_us: int | None = None
 
     def add(self, other: Totals) -> None:
-        """Those of other rows."""
+        """Adds the totals of other rows."""
         self.present += other.present
         self.length_sum += other.length_sum
         self.low_us = min((one for one in (self.low_us, other.low_us) if one is not None), default=None)
@@ -36,23 +36,24 @@ class Totals:
 
 
 class TotalsOfColumns:
-    """By column."""
+    """Totals by column."""
 
     def __init__(self) -> None:
         self._by_column: dict[str, Totals] = {}
 
     def of(self, column: str) -> Totals:
-        """Nothing for a column that none were added of."""
+        """Zeros for a column without totals."""
         return self._by_column.get(column, Totals())
 
     def add(self, statistics: Iterable[ColumnStatisticsObj], rows: int, bounds_us: BoundsUs | None = None) -> None:
-        """Those of a partition or table of so many rows.
+        """Adds those of a partition or table with this number of rows.
 
-        Without `bounds_us` moments are known to the second: the highest is then taken for the last of its second.
+        Without `bounds_us`, timestamps are only known in seconds: the highest is then assumed to be at the end of its
+        second.
         """
         for column in statistics:
             values = values_of(column)
-            # The average is this sum divided by the rows: it comes back whole.
+            # The average is this sum divided by the rows, so the product restores it.
             own = Totals(max(rows - values.nulls, 0), round(values.average_length * rows))
             if values.kind is StatisticsKind.TIMESTAMP and values.low is not None and values.high is not None:
                 known = int(values.low) * _US, int(values.high) * _US + _US - 1
@@ -60,10 +61,10 @@ class TotalsOfColumns:
             self._by_column.setdefault(column.colName, Totals()).add(own)
 
     def add_encoded(self, text: str) -> None:
-        """What `encoded` has told of others."""
+        """Adds totals from `encoded`."""
         for name, figures in json.loads(text).items():
             self._by_column.setdefault(name, Totals()).add(Totals(*figures))
 
     def encoded(self) -> str:
-        """As text, for `add_encoded`."""
+        """The totals as text, for `add_encoded`."""
         return json.dumps({name: astuple(one) for name, one in self._by_column.items()})

@@ -1,7 +1,7 @@
-"""Transactions in which statistics of transactional tables are computed and written, as Hive's ANALYZE does.
+"""Transactions in which statistics of transactional tables are computed and written, like in Hive's ANALYZE.
 
-While it is open, the cleaner deletes none of the files that it sees. Statistics are stored under its write id, and are
-valid for whoever sees that id.
+While the transaction is open, the cleaner does not delete files that it sees. Statistics are stored with its write id,
+and are valid for snapshots that include this id.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from hms_cache.txn import ValidTxnList, ValidWriteIdList
 
 _TABLES_OF_A_CALL = 500
 _TIMEOUT_S = 300.0
-"""Hive's `metastore.txn.timeout`, where the metastore does not tell its own."""
+"""Hive's `metastore.txn.timeout`, used if the metastore does not report its own."""
 
 
 def snapshots(client: MetastoreClient, tables: Iterable[Table], transaction: int = 0) -> dict[TableName, Snapshot]:
-    """What a transaction (0: whoever begins now) sees of these transactional tables of the default catalog."""
+    """The visible state of these transactional tables of the default catalog for a transaction (0: one that begins
+    now)."""
     tables = list(tables)
     if not tables:
         return {}
@@ -56,13 +57,13 @@ def snapshots(client: MetastoreClient, tables: Iterable[Table], transaction: int
 
 
 class Transaction:
-    """A transaction with a write id of one table. Committed at the end of the block, aborted if that fails.
+    """A transaction with a write id of one table. Committed at the end of the block, aborted on an error.
 
-    A thread says that it is alive, over a connection of its own.
+    A thread sends heartbeats, over a connection of its own.
     """
 
     def __init__(self, metastore: str, table: Table) -> None:
-        """Begins it. Raises what the metastore says."""
+        """Begins the transaction. Raises the errors of the metastore."""
         self._metastore = metastore
         self._ended = threading.Event()
         self._client = MetastoreClient(metastore)
@@ -101,17 +102,17 @@ class Transaction:
             self._client.close()
 
     def _abort(self) -> None:
-        # If it cannot be aborted it times out; what is told is why the work failed.
+        # If it cannot be aborted, it times out; the reported error is the original one.
         with suppress(*UNANSWERED):
             self._client.call("abort_txn", AbortTxnRequest(self._id))
 
     def _live(self) -> None:
-        # One that is silent shall not keep the next heartbeat waiting.
+        # A metastore that does not respond must not delay the next heartbeat.
         with MetastoreClient(self._metastore, call_timeout_s=self._interval_s) as client:
             while not self._ended.wait(self._interval_s):
                 try:
                     client.call("heartbeat", HeartbeatRequest(txnid=self._id))
                 except GONE:
-                    return  # what is written next, or the commit, says so
+                    return  # the next write or the commit reports it
                 except UNANSWERED:
-                    continue  # a metastore that restarts, or whose database is away, may be well again in time
+                    continue  # a restarting metastore, or its database, may recover in time

@@ -1,4 +1,4 @@
-"""From the rows of a table to the column statistics of its partitions, in one reading."""
+"""Computes column statistics of a table's partitions from its rows, in one pass."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
 _US = 1_000_000
 
 LARGEST_BOUND = 1e49
-"""A double from here on is no bound that is written: Hive's schema for MySQL keeps 49 digits, and no infinity."""
+"""Doubles from here on are not written as bounds: Hive's schema for MySQL has 49 digits, and no infinity."""
 
 
 def transform(
     rows: DataFrame, columns: Sequence[StatisticsColumn], partitions: DataFrame | None = None, tasks: int = 1
 ) -> DataFrame:
-    """What column statistics are made of, by partition: a row for `statistics_of_row` each.
+    """Data for column statistics, by partition: a row for `statistics_of_row` each.
 
-    `rows`: ``partition`` (int), then ``c0``, ``c1``, … in the order of `columns`, of whatever type Spark reads them as.
-    Figures are those of Hive: lengths of texts in characters, of binaries in bytes, their average over all rows with 0
-    for a null; no bound where it would be infinite or NaN, which is above all numbers. `partitions`: a ``partition``
-    each, which get statistics although they may have no rows. `tasks`: how many put partial rows together, and answer.
+    Figures are Hive's: lengths of texts in characters, of binaries in bytes, their average over all rows, with 0 for a
+    null; no bound if it would be infinite or NaN, which is greater than all numbers.
+
+    :param rows: ``partition`` (int), then ``c0``, ``c1``, … in the order of `columns`, in Spark's types.
+    :param partitions: a ``partition`` each; these get statistics even without rows.
+    :param tasks: number of tasks that combine partial rows and return the results.
     """
     values = rows.select(_values(rows, columns))
     schema = partial_schema(columns)
@@ -41,7 +43,7 @@ def transform(
     if partitions is not None:
         no_rows = partitions.select("partition", f.lit(0).cast("bigint").alias("rows"))
         partials = partials.unionByName(no_rows, allowMissingColumns=True)
-    # As many as said: Spark by itself takes one, since partial rows are small, or 200.
+    # Explicit: Spark would choose one task, because partial rows are small, or 200.
     return partials.repartition(tasks, "partition").groupBy("partition").agg(*_aggregates(columns))
 
 
@@ -76,8 +78,8 @@ def _aggregates(columns: Sequence[StatisticsColumn]) -> list[Column]:
 
 
 def estimated(row: dict[str, Any], factor: float) -> dict[str, Any]:
-    """A row that `transform` answers of a sample, with the counts that so many times as much data would have. What does
-    not grow with the data stays: distinct values, bounds and the greatest length are those of what was read."""
+    """Scales the counts in a row of `transform` for a sample by this factor. Distinct values, bounds and the maximum
+    length, which do not grow with the data, stay those of the sample."""
     counts = {"rows", *(name for name in row if name.startswith(("nulls", "trues", "length_sum")))}
     return {
         name: round(value * factor) if name in counts and value is not None else value for name, value in row.items()
@@ -85,7 +87,7 @@ def estimated(row: dict[str, Any], factor: float) -> dict[str, Any]:
 
 
 def statistics_of_row(row: dict[str, Any], columns: Sequence[StatisticsColumn]) -> list[ColumnStatisticsObj]:
-    """Column statistics of a row that `transform` answers."""
+    """Column statistics from a row of `transform`."""
     return [
         statistics_of(column.name, column.type, _column_values(row, index, column))
         for index, column in enumerate(columns)
@@ -118,7 +120,7 @@ def _bound(kind: StatisticsKind, found: Any) -> Bound | None:
 
 
 def bounds_us_of_row(row: dict[str, Any], columns: Sequence[StatisticsColumn]) -> dict[str, tuple[int, int]]:
-    """Lowest and highest moments of columns of timestamps, in microseconds; Hive's statistics have whole seconds."""
+    """Lowest and highest values of timestamp columns, in microseconds; Hive's statistics have whole seconds."""
     return {
         column.name: (row[f"low{index}"], row[f"high{index}"])
         for index, column in enumerate(columns)

@@ -1,6 +1,6 @@
-"""Claims of exactness that are taken back: of statistics that are known to be no longer those of the files.
+"""Withdraws claims that statistics are exact, if they are known not to match the files.
 
-As long as they stand, Hive answers queries from them. Numbers stay, as estimates to plan with.
+Until then, Hive answers queries from them. The numbers are kept as estimates for planning.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 
 def withdraw(run: JobRun, table: Table, files: Mapping[str | None, UnitFiles]) -> None:
-    """Takes back what is claimed of these partitions, or of the table (None), since their files were as recorded; what
-    was written, altered or dropped since stays as it is. Raises what the metastore says."""
+    """Withdraws the claims for these partitions, or for the table (None), made when their files were as recorded; units
+    written, altered or dropped since then are not changed. Raises the errors of the metastore."""
     units = [_unit(unit, found.location, found.recorded) for unit, found in files.items() if found.recorded is not None]
     if units:
         with MetastoreClient(run.options["metastore"]) as client:
@@ -32,12 +32,12 @@ def withdraw(run: JobRun, table: Table, files: Mapping[str | None, UnitFiles]) -
 
 
 def withdraw_of_table(run: JobRun, table: Table) -> None:
-    """The same of all of a table that is left out by now, as since it was told that files begin with a header, and was
-    not when its statistics were computed. Once: then nothing says any more that they were. Raises what the metastore
-    says."""
+    """Withdraws all claims for a table that is now excluded, for example because its files were declared to begin with
+    a header after its statistics were computed. Afterwards, nothing marks the table as computed. Raises the errors of
+    the metastore."""
     metastore, parameters = run.options["metastore"], table.parameters or {}
     if is_transactional(table):
-        return  # what was claimed before it was is not valid for any snapshot
+        return  # earlier claims are not valid for any snapshot
     with MetastoreClient(metastore) as client:
         if not table.partitionKeys:
             mark = _mark(parameters)
@@ -73,7 +73,7 @@ def _unit(name: str | None, location: str | None, figures: Figures) -> Unit:
 
 
 def _mark(parameters: Mapping[str, str]) -> Mark | None:
-    """Of numbers that are still those of this job."""
+    """The mark of numbers that are still those of this job."""
     mark = Mark.read(parameters.get(RECORDED))
     is_own = mark is not None and parameters.get("numRows") == str(mark.rows)
     return mark if is_own else None

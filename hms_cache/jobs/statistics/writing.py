@@ -1,4 +1,4 @@
-"""Statistics into the metastore, in batches through its API, so that every cache follows."""
+"""Writes statistics to the metastore in batches, through its API, so that every cache is updated."""
 
 from __future__ import annotations
 
@@ -57,59 +57,59 @@ if TYPE_CHECKING:
 _ATTEMPTS = 3
 
 COLUMNS_OF_A_CALL = 4_000
-"""Statistics of columns in one call, if they are of more than one partition: up to some MB, of bit vectors most."""
+"""Number of column statistics per call, if they belong to several partitions: up to some MB, mostly bit vectors."""
 
 FILES_CHANGED = "its files changed while they were read; the next run reads them again"
 
 OUTCOME = StructType(
     [
-        # Its number, where several are worked on together.
+        # Its number, if several tables are processed together.
         *required(INTEGER, "table"),
         *required(LONG, "written", "rows"),
-        # Null: of the table itself, where a failure is told.
+        # Null: the table itself, for a failure.
         *fields(STRING, "partition"),
         *fields(STRING, "failure"),
-        # Nothing was read of the partition: Spark has to (`small_files`).
+        # Nothing was read of the partition: it is left to Spark (`small_files`).
         *required(BOOLEAN, "is_left"),
-        # An encoded `AggrStats` of all that the task wrote, in a row of its own.
+        # An encoded `AggrStats` of everything that the task wrote, in a row of its own.
         *fields(BinaryType(), "together"),
         *fields(STRING, "totals"),
     ]
 )
-"""What became of a batch: so many partitions written, of so many rows; or a partition that was not, and why. The last
-row of a task has what it wrote, together, and encoded `TotalsOfColumns` of it."""
+"""Result of a batch: numbers of partitions and rows written; or a partition that was not written, with the reason. The
+last row of a task contains merged statistics of everything it wrote, and encoded `TotalsOfColumns`."""
 
 
 @frozen
 class Target:
-    """Whose statistics are written, and how. Travels to Spark's workers."""
+    """The table whose statistics are written, and how. Serialized to Spark's workers."""
 
     metastore: str
     table: TableName
     engine: str
     batch_partitions: int
     writers: int = 1
-    """Calls at the same time of one task."""
+    """Number of parallel calls of one task."""
 
     snapshot: Snapshot | None = None
-    """Of a transactional table, what the transaction sees in which its statistics are written."""
+    """For a transactional table, the visible state of the transaction in which its statistics are written."""
 
     write_id: int | None = None
-    """Under which they are stored."""
+    """Write id under which they are stored."""
 
     last_pass: tuple[str, ...] = ()
-    """Columns of the last reading of a table that takes several: then a partition is recorded."""
+    """Columns of the last pass over a table that needs several: a partition is recorded in that pass."""
 
     partitions: int = 0
-    """How many the table has."""
+    """Number of partitions of the table."""
 
     @property
     def valid_write_ids(self) -> str | None:
-        """Of the snapshot."""
+        """The write ids of the snapshot."""
         return None if self.snapshot is None else self.snapshot.write_ids
 
     def statistics(self, partition: str | None, columns: list[ColumnStatisticsObj]) -> ColumnStatistics:
-        """The struct of a partition, or of the table."""
+        """The struct for a partition, or for the table."""
         description = ColumnStatisticsDesc(
             isTblLevel=partition is None,
             dbName=self.table.database,
@@ -120,9 +120,10 @@ class Target:
         return ColumnStatistics(statsDesc=description, statsObj=columns, engine=self.engine)
 
     def write(self, client: MetastoreClient, statistics: Sequence[ColumnStatistics]) -> None:
-        """One batch, replacing what there was; sent again when a connection broke, since it may be written twice.
+        """Writes one batch, replacing existing statistics; retried after a broken connection, because writing it twice
+        is harmless.
 
-        Raises what the metastore says.
+        Raises the errors of the metastore.
         """
         request = SetPartitionsStatsRequest(
             colStats=list(statistics),
@@ -141,9 +142,9 @@ class Target:
 
 
 def written(statistics: DataFrame, target: Target, columns: Sequence[StatisticsColumn], table: Table) -> DataFrame:
-    """Writes what `transform` answers of these columns when it is evaluated (`OUTCOME`). Each row has a ``name`` (null:
-    the `table`), its ``location``, the ``files`` that were there before the rows were read, and ``sample_bytes`` of
-    ``all_bytes`` if not all was read."""
+    """Writes the rows of `transform` for these columns when it is evaluated (`OUTCOME`). Each row has a ``name`` (null:
+    the `table`), its ``location``, the ``files`` found before the rows were read, and ``sample_bytes`` of ``all_bytes``
+    if not everything was read."""
     size = _partitions_of_a_call(target, columns)
 
     def write_rows(arrow_batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -156,7 +157,7 @@ def written(statistics: DataFrame, target: Target, columns: Sequence[StatisticsC
 
 @frozen
 class SmallUnits:
-    """Units of small files of a table, in one task each, and where their statistics are written."""
+    """Units of a table with small files, each processed in one task, and where their statistics are written."""
 
     target: Target
     columns: Sequence[StatisticsColumn]
@@ -165,15 +166,15 @@ class SmallUnits:
 
     @property
     def slices(self) -> Iterator[Sequence[tuple[str | None, UnitFiles]]]:
-        """Units that are read, and written, together."""
+        """Units that are read and written together."""
         size = _partitions_of_a_call(self.target, self.columns)
         return batches(self.units, size)
 
 
 def read_and_written(spark: SparkSession, tables: Sequence[SmallUnits], tasks: int) -> DataFrame:
-    """Reads units of small files and writes their statistics, when it is evaluated (`OUTCOME`), in so many tasks at
-    most."""
-    # Units travel in the slices.
+    """Reads units with small files and writes their statistics when it is evaluated (`OUTCOME`), in at most `tasks`
+    tasks."""
+    # Units are serialized in the slices.
     known = [replace(one, units=()) for one in tables]
 
     def read_and_write(arrow_batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -200,7 +201,7 @@ _Portion = tuple[list[dict[str, Any]], list[str | None]]
 def _writer(
     target: Target, columns: Sequence[StatisticsColumn], table: Table, connections: _Connections, number: int = 0
 ) -> Callable[[Iterator[_Portion]], Iterator[pa.RecordBatch]]:
-    """Writes portions of rows of a table; its `number` stands in what is told."""
+    """Returns a function that writes portions of rows of a table; `number` identifies the table in the results."""
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -235,7 +236,7 @@ def _writer(
 
 
 def _portions(arrow_batches: Iterator[pa.RecordBatch], size: int) -> Iterator[list[dict[str, Any]]]:
-    """The rows in portions of so many, whatever batches they come in."""
+    """The rows in portions of `size`, independent of the batches."""
     held: list[dict[str, Any]] = []
     for batch in arrow_batches:
         for start in range(0, batch.num_rows, size):
@@ -248,14 +249,14 @@ def _portions(arrow_batches: Iterator[pa.RecordBatch], size: int) -> Iterator[li
 
 
 _Written = tuple[dict[str, Any], ColumnStatistics]
-"""A row of `transform`, and the statistics made of it."""
+"""A row of `transform`, and its statistics."""
 
 _Answer = tuple[list[dict[str, Any]], list[_Written]]
-"""What became of a batch, and what of it was written."""
+"""The results of a batch, and the rows that were written."""
 
 
 class _Connections:
-    """Of one task: kept from table to table. There are as many as are in use at the same time."""
+    """Connections of one task, reused for its tables; as many as are in use at the same time."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -269,7 +270,7 @@ class _Connections:
 
     @contextmanager
     def one(self, metastore: str) -> Iterator[tuple[MetastoreClient, FigureLister]]:
-        """One that is free, or a new one."""
+        """A free connection, or a new one."""
         try:
             found = self._free.get_nowait()
         except Empty:
@@ -281,8 +282,9 @@ class _Connections:
 
 
 class _Calls:
-    """Writes batches while the next ones are read: as many at a time as the target says, each with a connection of its
-    own. Answers come in the order of the batches, and of two batches a thread at most wait in memory."""
+    """Writes batches while the next ones are read, with as many parallel calls as the target specifies, each on a
+    connection of its own. Results are returned in the order of the batches; at most two batches per thread are held in
+    memory."""
 
     def __init__(
         self, target: Target, columns: Sequence[StatisticsColumn], table: Table, connections: _Connections
@@ -298,17 +300,17 @@ class _Calls:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        # Connections are closed when no call is under way.
+        # Closes connections when no calls are running.
         self._pool.shutdown(cancel_futures=True)
 
     def add(self, rows: list[dict[str, Any]]) -> Iterator[_Answer]:
-        """One batch more; what is answered of those before it."""
+        """Adds a batch; yields results of earlier ones."""
         self._waiting.append(self._pool.submit(self._write, rows))
         while self._waiting and (len(self._waiting) > 2 * self._target.writers or self._waiting[0].done()):
             yield self._waiting.popleft().result()
 
     def rest(self) -> Iterator[_Answer]:
-        """What is answered of the others."""
+        """The results of the remaining batches."""
         while self._waiting:
             yield self._waiting.popleft().result()
 
@@ -316,7 +318,7 @@ class _Calls:
         with self._connections.one(self._target.metastore) as (client, lister):
             unchanged, outcomes = _unchanged(rows, lister, self._target.snapshot, self._target.partitions)
             if len(unchanged) < len(rows) and self._is_one_of_several:
-                # What an earlier reading has written of them.
+                # Those already written in an earlier pass.
                 others = {one["partition"] for one in outcomes if one["failure"] == FILES_CHANGED}
                 self._disclaim(client, [row for row in rows if row["name"] in others])
             if not unchanged:
@@ -334,13 +336,13 @@ class _Calls:
 
     @property
     def _is_one_of_several(self) -> bool:
-        """Whether there are more columns than of this reading."""
+        """Whether the table has more columns than this pass."""
         return len(statistics_columns(self._table)) > len(self._columns)
 
     def _send(
         self, client: MetastoreClient, rows: Sequence[dict[str, Any]], statistics: Sequence[ColumnStatistics]
     ) -> tuple[Failures, list[_Written]]:
-        """A batch that the metastore refuses is halved until what it refuses stands alone."""
+        """Sends a batch; a refused batch is halved until the refused units are isolated."""
         is_written = False
         try:
             self._target.write(client, statistics)
@@ -354,25 +356,25 @@ class _Calls:
             failures, done = self._send(client, rows[:half], statistics[:half])
             others, more = self._send(client, rows[half:], statistics[half:])
             return failures | others, done + more
-        # Written of another partition or table of the name, or of one that was altered.
+        # Written for another partition or table with this name, or for one that was altered.
         told = self._disclaim(client, [row for row in rows if row["name"] in failures])
         failures = {name: "; ".join(filter(None, (reason, told))) for name, reason in failures.items()}
         return failures, [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
 
     def _overtaken(self, client: MetastoreClient, lister: FigureLister, rows: list[dict[str, Any]]) -> Failures:
-        """Those of which others have written files since they were listed, before they were recorded: nothing is
-        claimed of them. Who writes files later tells the metastore later, too."""
+        """The units whose files were changed by others between listing and recording; their claims are withdrawn.
+        Writers that change files later also update the metastore later."""
         if self._target.snapshot is not None or not rows:
             return {}
         _, outcomes = _unchanged(rows, lister, None, self._target.partitions)
-        # Where a listing fails nobody knows; the one before it was as it should be.
+        # A failed listing decides nothing; the one before it matched.
         late = {one["partition"]: FILES_CHANGED for one in outcomes if one["failure"] == FILES_CHANGED}
         told = self._disclaim(client, [row for row in rows if row["name"] in late])
         return {name: "; ".join(filter(None, (reason, told))) for name, reason in late.items()}
 
     def _disclaim(self, client: MetastoreClient, rows: Sequence[dict[str, Any]]) -> str | None:
-        """Takes back what is claimed of units whose statistics were written and are not those of their files; why it
-        could not be."""
+        """Withdraws claims of units whose statistics were written but do not match their files. Returns None, or the
+        reason why this failed."""
         if not rows:
             return None
         target, table = self._target, self._table
@@ -396,8 +398,8 @@ class _Calls:
     def _record(
         self, client: MetastoreClient, rows: Sequence[dict[str, Any]], statistics: Sequence[ColumnStatistics]
     ) -> Failures:
-        """After the last pass: what was counted, and of which files, stands beside statistics of all columns. After
-        others claims are taken back that a query would be answered wrongly from."""
+        """After the last pass: records counts and files next to the statistics of all columns. After other passes:
+        withdraws claims that would make queries wrong."""
         target, table = self._target, self._table
         units, reading = [], reading_of(table)
         for row, one in zip(rows, statistics, strict=True):
@@ -449,7 +451,7 @@ def _outcome(**figures: Any) -> dict[str, Any]:
 def _unchanged(
     rows: list[dict[str, Any]], lister: FigureLister, snapshot: Snapshot | None = None, partitions: int = 0
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Those whose files are still the ones that were read; and what to tell of the others."""
+    """The rows whose files are still those that were read, and the results for the others."""
     kept, outcomes = [], []
     known: Mapping[str, Figures] = {}
     if snapshot is None:

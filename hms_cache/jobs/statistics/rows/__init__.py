@@ -1,1 +1,1 @@
-"""The rows of files, by Spark and by its workers."""
+"""Reads the rows of files, with Spark or in its workers."""

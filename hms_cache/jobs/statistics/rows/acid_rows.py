@@ -1,11 +1,11 @@
-"""Rows of transactional tables whose rows may be deleted: those that were added, without those that were deleted.
+"""Rows of transactional tables that support deletes: the added rows without the deleted ones.
 
-Beside a row a file has columns of Hive's: whether it was added or deleted, and the write id, writer (`bucket`) and
-number with which it was added, which name it within its partition. Sources: `OrcRecordUpdater`,
+A file has Hive's columns in addition to the row: whether it was added or deleted, and the write id, writer (`bucket`)
+and number of the addition, which identify the row within its partition. Sources: `OrcRecordUpdater`,
 `VectorizedOrcAcidRowBatchReader` (Hive 4.0.1).
 
-Spark's workers read the files with Arrow: Java's ORC takes a file with these columns for one with those of the row
-(`SchemaEvolution`), so that Spark's own reading never sees them.
+Spark's workers read the files with Arrow: Java's ORC library treats a file with these columns as one with those of the
+row (`SchemaEvolution`), so Spark's own reader never sees them.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def rows_not_deleted(
     deleted: Directories,
     hidden: Mapping[int, Sequence[int]],
 ) -> DataFrame:
-    """The rows that are left of a table with these columns, without those of complex types, with the number of their
+    """The remaining rows of a table with these columns, except those of complex types, with the number of their
     partition in `NUMBER`.
 
-    `hidden`: by that number, write ids of which nothing counts.
+    :param hidden: by that number, write ids whose rows are ignored.
     """
     from pyspark.sql import functions as f
 
@@ -79,7 +79,7 @@ def rows_not_deleted(
 
 
 def _prefixed(name: str) -> str:
-    """A column of the row, which may be named as one of Hive's."""
+    """Name of a column of the row, which may otherwise equal one of Hive's."""
     return f"{_ROW} {name}"
 
 
@@ -92,8 +92,8 @@ def _seen(events: DataFrame, hidden: Mapping[int, Sequence[int]]) -> DataFrame:
 
 
 def _events(spark: SparkSession, directories: Directories, columns: StructType, positions: Sequence[int]) -> DataFrame:
-    """What the files of the directories tell, with these columns of rows, which stand at these positions."""
-    # Hive's timestamps have no time zone, and Arrow reads them so.
+    """The events in the directories' files, with these columns of rows, which are at these positions."""
+    # Hive's timestamps have no time zone, and Arrow reads them as such.
     as_read = [TimestampNTZType() if isinstance(field.dataType, TimestampType) else field.dataType for field in columns]
     fields = [StructField(_prefixed(field.name), kind) for field, kind in zip(columns, as_read, strict=True)]
     schema = StructType([*_OF_HIVE.fields, *fields])
@@ -120,7 +120,7 @@ def _reader(
 
 
 def _stripes(lister: DirectoryLister, location: Location, with_rows: bool) -> Iterator[pa.Table]:
-    """What the files in a directory hold, in parts of some MB."""
+    """The content of the files in a directory, in parts of some MB."""
     import pyarrow as pa
     from pyarrow import orc
 
@@ -136,7 +136,7 @@ def _stripes(lister: DirectoryLister, location: Location, with_rows: bool) -> It
 def _in_schema(
     stripe: pa.Table, partition: int, columns: Sequence[str], positions: Sequence[int], schema: pa.Schema
 ) -> pa.Table:
-    """Hive tells columns of a row by their position, also after one was renamed."""
+    """Hive matches columns of a row by position, even after a column was renamed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -150,6 +150,6 @@ def _in_schema(
             if position >= row.type.num_fields:  # the file is older than the column
                 arrays.append(pa.nulls(count, kind))
             else:
-                # Of more than microseconds Spark knows nothing; a number that does not fit is a failure.
+                # Spark supports at most microseconds; a number out of range is an error.
                 arrays.append(pc.cast(pc.struct_field(row, position), kind, safe=not pa.types.is_timestamp(kind)))
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -1,4 +1,4 @@
-"""Values of Parquet and ORC files as `transform` makes them of Spark's, where Arrow reads exactly what Spark would."""
+"""Reads values of Parquet and ORC files in the form used by `transform`, if Arrow reads exactly what Spark would."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from hms_cache.jobs.statistics.columns import StatisticsColumn, decimal_size
 from hms_cache.metadata.statistics_values import StatisticsKind
 
 BYTES_OF_A_BATCH = 64 << 20
-"""Of one column, decoded, if all its values were the longest: a file of one text again and again holds many times its
-own size."""
+"""Maximum decoded size of one column in a batch, if all values had the maximum length: a file with many repetitions of
+one text decodes to many times its own size."""
 
 ROWS_OF_A_BATCH = 65_536
 
 _VERSION = b"org.apache.spark.version"
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _CALENDAR_SINCE = b"3.1.0"
-"""Spark before it wrote old moments in the Julian calendar, and reads them so."""
+"""Earlier versions of Spark wrote old dates and times in the Julian calendar, and read them accordingly."""
 
 _EXACT_DIGITS = 15
-"""Numbers of so many digits, and powers of ten up to 22, are doubles: their quotient is the nearest one."""
+"""Numbers with at most this many digits, and powers of ten up to 22, are exact doubles, so their quotient is the
+nearest double."""
 
 
 class LeftToSpark(Exception):
-    """A file of which it is not certain that Spark would read the same."""
+    """It is not certain that Spark would read the same from this file."""
 
 
 class ParquetRows:
-    """Reads files of Parquet."""
+    """Reads Parquet files."""
 
     def __init__(self, columns: Sequence[StatisticsColumn]) -> None:
         self._columns = columns
         self._has_moments = any(column.kind in _MOMENTS for column in columns)
         self._last: tuple[pa.Schema, list[str]] | None = None
-        """The schema of the file before, and the columns to read of it: most files of a table have the same."""
+        """The schema of the previous file, and the columns to read: most files of a table have the same schema."""
 
     def batches(self, content: bytes) -> Iterator[pa.RecordBatch]:
         """The columns that the file has, for `values_of`. Raises LeftToSpark, ArrowException, OSError."""
@@ -68,29 +69,29 @@ class ParquetRows:
             if column.name in names:
                 found = schema.field(names[column.name]).type
                 is_local = pa.types.is_timestamp(found) and found.tz is None
-                # Moments in UTC of 96 bits have no time zone either.
+                # 96-bit timestamps in UTC have no time zone either.
                 if is_local and not _is_int96(file, names[column.name]):
                     raise LeftToSpark
                 if not _is_read(column, found):
                     raise LeftToSpark
                 has_local = has_local or is_local
         wanted = [names[column.name] for column in self._columns if column.name in names]
-        # Those of 96 and of 64 bits have one type in Arrow.
+        # Those of 96 and of 64 bits have the same Arrow type.
         self._last = None if has_local else (schema, wanted)
         return wanted
 
 
 class OrcRows:
-    """Reads files of ORC that have the table's columns, and in its order: Hive tells them by their position
-    (`orc.force.positional.evolution`). Of those of moments it is not known what their calendar was."""
+    """Reads ORC files that have the table's columns in its order: Hive matches them by position
+    (`orc.force.positional.evolution`). Files with timestamps are not read, because their calendar is unknown."""
 
     def __init__(self, columns: Sequence[StatisticsColumn], names: Sequence[str]) -> None:
-        """`names`: of all columns of the table, in lower case."""
+        """:param names: all columns of the table, in lower case."""
         self._columns = columns
         self._all = list(names)
 
     def batches(self, content: bytes) -> Iterator[pa.RecordBatch]:
-        """As `ParquetRows.batches`."""
+        """See `ParquetRows.batches`."""
         file = orc.ORCFile(pa.BufferReader(content))
         schema = file.schema
         names = _names(schema)
@@ -105,7 +106,7 @@ class OrcRows:
 
 
 _NO_COLUMN = ""
-"""Of a file without any of the table's columns."""
+"""For a file without any of the table's columns."""
 
 
 def _is_int96(file: parquet.ParquetFile, path: str) -> bool:
@@ -117,7 +118,7 @@ _MOMENTS = frozenset({StatisticsKind.DATE, StatisticsKind.TIMESTAMP})
 
 
 def _names(schema: pa.Schema) -> dict[str, str]:
-    """Names of columns as the file has them, by those in lower case: Spark makes no difference."""
+    """Names of columns in the file, by lower-case name, because Spark is case-insensitive."""
     found = {name.lower(): name for name in schema.names}
     if len(found) < len(schema.names):
         raise LeftToSpark
@@ -145,7 +146,7 @@ _OF_BYTES = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def _is_read(column: StatisticsColumn, found: pa.DataType) -> bool:
-    """Whether a column of this type in a file has the table's own type, without any conversion."""
+    """Whether a column with this type in a file can be read without conversion."""
     if column.kind.has_lengths:
         return found in _OF_BYTES
     if column.kind is StatisticsKind.DECIMAL:
@@ -156,7 +157,7 @@ def _is_read(column: StatisticsColumn, found: pa.DataType) -> bool:
 
 
 def values_of(rows: pa.Table, columns: Sequence[StatisticsColumn]) -> pa.Table:
-    """``v0``, ``v1``, …, and of decimals ``h…``, of rows with one schema; null where they lack a column."""
+    """``v0``, ``v1``, …, and for decimals ``h…``, of rows with one schema; null for missing columns."""
     found = {name.lower(): _one_array(rows.column(index)) for index, name in enumerate(rows.schema.names)}
     arrays: dict[str, pa.Array] = {}
     for index, column in enumerate(columns):
@@ -177,7 +178,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def value_type(column: StatisticsColumn) -> pa.DataType:
-    """Of the values that `transform` reduces."""
+    """The Arrow type of the values that `transform` reduces."""
     if column.kind is StatisticsKind.DECIMAL:
         return pa.decimal128(*decimal_size(column.type))
     return _VALUE_TYPES.get(column.kind, pa.int64())
@@ -204,11 +205,11 @@ _CONVERT: dict[StatisticsKind, _Convert] = dict.fromkeys(StatisticsKind, _cast) 
 
 
 def _nearest_doubles(values: pa.Array, column: StatisticsColumn) -> pa.Array:
-    """Of decimals, as `BigDecimal.doubleValue` answers them."""
+    """Converts decimals like `BigDecimal.doubleValue`."""
     digits, scale = decimal_size(column.type)
     if digits > _EXACT_DIGITS:
         return pa.array([None if value is None else float(value) for value in values.to_pylist()], pa.float64())
-    # Of 16 bytes the lower half has numbers of so few digits, with their sign.
+    # The lower half of the 16 bytes contains numbers with so few digits, including the sign.
     data = values.buffers()[1]
     numbers = np.zeros(0, np.int64) if data is None else np.frombuffer(data, np.int64)[::2]
     unscaled = numbers[values.offset : values.offset + len(values)]

@@ -1,9 +1,9 @@
-"""Rows of Parquet and ORC files by the directories that they lie in: each with the number of its directory.
+"""Rows of Parquet and ORC files by directory, each with the number of its directory.
 
-When Spark reads a table of its session's catalog, it asks the metastore for partitions, of the default catalog only,
-and tells their rows apart by the values of the keys. Here it is told the directories instead, each with a number
-(`PartitionSpec` of an `InMemoryFileIndex`), and reads these and no others, whatever catalog the table is in and however
-its keys are spelled. The classes are those that Spark (4.1) reads such tables with itself.
+When Spark reads a table of the session's catalog, it asks the metastore for partitions, only in the default catalog,
+and distinguishes their rows by the values of the keys. Here it receives the directories instead, each with a number
+(`PartitionSpec` of an `InMemoryFileIndex`), and reads only these, independent of the table's catalog and of the
+spelling of its keys. Spark (4.1) reads such tables with the same classes.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NUMBER = "_number_of_directory"
-"""The column that Spark takes of the directory; no column of a table is named so."""
+"""The column that Spark fills from the directory; no column of a table has this name."""
 
 _FORMATS = {"parquet": "parquet.ParquetFileFormat", "orc": "orc.OrcFileFormat"}
 _OF_SETTINGS = "spark.sql.hive.convertMetastore"
 
 
 def format_of(table: Table) -> str | None:
-    """The format of a table whose files Spark reads by itself; None where it does so through Hive's classes, or by
-    options that the table has for it."""
+    """The format of a table whose files Spark reads itself; None if it reads them through Hive's classes, or with
+    options of the table."""
     provider = (table.parameters or {}).get("spark.sql.sources.provider", "hive").lower()
     serde = table.sd.serdeInfo if table.sd is not None else None
     library = (serde.serializationLib or "").lower() if serde is not None else ""
@@ -48,16 +48,16 @@ def format_of(table: Table) -> str | None:
 
 
 def reads_files(spark: SparkSession, table: Table) -> bool:
-    """Whether `rows_of_directories` reads the table as the session's own reading would."""
+    """Whether `rows_of_directories` reads the table like the session's own reader."""
     name = format_of(table)
     return name is not None and spark.conf.get(f"{_OF_SETTINGS}{name.capitalize()}", "true") == "true"
 
 
 def schema_of(table: Table) -> StructType:
-    """The table's columns as Spark has them. Raises ParseException for a type that it does not know.
+    """The table's columns as Spark types. Raises ParseException for an unknown type.
 
-    In Parquet small integers are read in the width that their files have: of a number that is too large for its column,
-    Spark would keep the lower bits.
+    In Parquet, small integers are read in the width of the files: for a number that is too large for its column, Spark
+    would keep the lower bits.
     """
     widened = dict.fromkeys(("tinyint", "smallint"), "int") if format_of(table) == "parquet" else {}
     names = ("`" + field.name.lower().replace("`", "``") + "`" for field in table.sd.cols or ())
@@ -69,7 +69,8 @@ _TEXTS = re.compile(r"\b(?:var)?char\s*\(\s*\d+\s*\)")
 
 
 def spark_type(hive_type: str) -> str:
-    """As files are read: texts of a limited length are texts, and moments have one type."""
+    """The type in which files are read: texts with limited length are plain texts, and there is one type of
+    timestamps."""
     return _TEXTS.sub("string", hive_type.lower()).replace("timestamp with local time zone", "timestamp")
 
 
@@ -80,10 +81,10 @@ def rows_of_directories(
     directories: Sequence[tuple[int, str]],
     listed: Mapping[int, Listed] | None = None,
 ) -> DataFrame:
-    """The rows of all data files in the directories, not below them, with the number of their directory in `NUMBER`.
+    """The rows of all data files directly in the directories, with the number of their directory in `NUMBER`.
 
-    A directory that does not exist has none: so `listed` says by number what is in them. Raises OtherFiles if Spark
-    sees something else, Py4JJavaError where one cannot be listed.
+    A directory that does not exist has no rows for Spark; therefore `listed` contains the expected files by number.
+    Raises OtherFiles if Spark finds other files, Py4JJavaError if a directory cannot be listed.
     """
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
@@ -112,7 +113,7 @@ def rows_of_directories(
 
 
 def _rows(spark: SparkSession, numbers: Sequence[int]) -> Any:
-    """As many rows of Spark's own form, made in one call."""
+    """Rows in Spark's internal form, created in one call."""
     schema = StructType([StructField(NUMBER, IntegerType())])
     frame = spark.createDataFrame(pa.table([pa.array(numbers, pa.int32())], [NUMBER]), schema)
     plan: Any = frame

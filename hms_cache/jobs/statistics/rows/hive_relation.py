@@ -1,7 +1,7 @@
-"""Rows of a table of another catalog than the default one, through Hive's classes.
+"""Rows of a table in a catalog other than the default one, through Hive's classes.
 
-Spark's own Hive client asks for partitions without a catalog. Here it asks for the table only; the partitions are put
-into the plan (`HiveTableRelation` of Spark 4.1) as the metastore told the job of them.
+Spark's own Hive client asks for partitions without a catalog. Here it is only asked for the table; the partitions
+returned by the metastore are put into the plan (`HiveTableRelation` of Spark 4.1).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 def rows_of_partitions(
     spark: SparkSession, table: Table, name: TableName, partitions: Mapping[str, str] | None
 ) -> DataFrame:
-    """The columns and partition keys of a table, as ``spark.table`` answers them of the default catalog.
+    """The columns and partition keys of a table, as ``spark.table`` returns them for the default catalog.
 
-    `partitions`: locations by name, of those to read; all are read in the table's own format. None: the table has no
-    partition keys. Raises Py4JJavaError.
+    :param partitions: locations by name, of the partitions to read; all are read in the table's own format. None: the
+      table has no partition keys. Raises Py4JJavaError.
     """
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession

@@ -1,8 +1,8 @@
-"""Whether Spark sees the files that were listed, asked before it reads them.
+"""Checks that Spark finds the listed files, before it reads them.
 
-Files are listed by fsspec's drivers; Spark lists directories once more, by Hadoop's drivers and settings, and has no
-rows of a directory that it does not find. If these lead to another store, or a table has options of Spark's that leave
-files out, the rows are not those of the files. The classes are those of Spark 4.1.
+Files are listed by fsspec's drivers. Spark lists directories again, with Hadoop's drivers and settings, and returns no
+rows for a directory that it does not find. If its settings lead to another store, or a table has Spark options that
+exclude files, the rows are not those of the files. The classes are those of Spark 4.1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DIRECTORIES_OF_A_LISTING = 20_000
-"""Directories that Spark lists together, of a table that it reads through Hive's classes: some 1 KB for each file."""
+"""Number of directories that Spark lists together, for a table that it reads through Hive's classes: some 1 KB per
+file."""
 
 OTHER_FILES = (
     "Spark sees other files in it than were listed: they changed meanwhile, have names that Spark passes over and Hive"
@@ -28,10 +29,10 @@ OTHER_FILES = (
 
 
 class OtherFiles(Exception):
-    """Spark sees other files in directories than were listed."""
+    """Spark finds other files in directories than were listed."""
 
     def __init__(self, numbers: Collection[int]) -> None:
-        """`numbers` of the directories."""
+        """:param numbers: of the directories."""
         super().__init__(OTHER_FILES)
         self.numbers = frozenset(numbers)
 
@@ -44,21 +45,24 @@ class Listed(NamedTuple):
 
 
 Places = Iterable[tuple[int, Any]]
-"""Directories as qualified paths (`qualified_paths`), each with its number. Two may have one number."""
+"""Directories as qualified paths (`qualified_paths`), each with its number. Two may have the same number."""
 
 
 def require_listed(
     index: Any, listed: Mapping[int, Listed], places: Callable[[], Places], bytes_in_all: int | None = None
 ) -> None:
-    """Raises OtherFiles unless Spark's index (`PartitioningAwareFileIndex`) has, in the `places` of each number, files
-    as they were listed. `bytes_in_all`: of all that the index has, if that is more."""
+    """Raises OtherFiles unless Spark's index (`PartitioningAwareFileIndex`) contains, in the `places` of each number,
+    the listed files.
+
+    :param bytes_in_all: size of all files in the index, if it contains more.
+    """
     wanted = sum(one.bytes for one in listed.values()) if bytes_in_all is None else bytes_in_all
     if index.sizeInBytes() == wanted:
         return
     seen: dict[str, Listed] = {}
     for file in _each(index.allFiles()):
         above, _, name = _plain(file.getPath()).rpartition("/")
-        # What Spark passes over: `PartitioningAwareFileIndex.isDataPath`.
+        # Files ignored by Spark: `PartitioningAwareFileIndex.isDataPath`.
         if not name.startswith(".") and not (name.startswith("_") and "=" not in name):
             files, size = seen.get(above, _NOTHING)
             seen[above] = Listed(files + 1, size + file.getLen())
@@ -78,13 +82,16 @@ def require_listed_of_reading(
     listed: Mapping[int, Listed],
     bytes_in_all: int,
 ) -> None:
-    """The same of the files of a table that Spark is about to read for these rows, which are at least those of the
-    `directories` (locations). `bytes_in_all`: of all files of the table, or of what a filter leaves."""
+    """The same for the files of a table that Spark is about to read for these rows, which include those of the
+    `directories` (locations).
+
+    :param bytes_in_all: size of all files of the table, or of those selected by a filter.
+    """
     index = _index_of(spark, rows)
     if index is not None:
         require_listed(index, listed, lambda: qualified_paths(spark, directories), bytes_in_all)
         return
-    # Hive's classes list each directory when they read it, and there is no list to ask for.
+    # Hive's classes list each directory when they read it; there is no index to check.
     others: set[int] = set()
     for some in batches(directories, DIRECTORIES_OF_A_LISTING):
         places = list(qualified_paths(spark, some))
@@ -98,8 +105,11 @@ def require_listed_of_reading(
 
 
 def file_index(spark: SparkSession, roots: Sequence[Any], partitions: Any = None) -> Any:
-    """Spark's `InMemoryFileIndex` of directories (qualified paths); `partitions`: their `PartitionSpec`. Raises
-    Py4JJavaError where one cannot be listed; one that does not exist has no files."""
+    """Spark's `InMemoryFileIndex` of directories (qualified paths). Raises Py4JJavaError if one cannot be listed; one
+    that does not exist has no files.
+
+    :param partitions: their `PartitionSpec`.
+    """
     jvm: Any = spark._jvm
     to_seq, no_options = jvm.PythonUtils.toSeq, jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap())
     sources = package(jvm, SOURCES)
@@ -121,21 +131,20 @@ SOURCES = "org.apache.spark.sql.execution.datasources"
 
 
 def package(jvm: Any, name: str) -> Any:
-    """A package, or class, of the JVM by its name with dots."""
+    """A package, or class, of the JVM by its dotted name."""
     for part in name.split("."):
         jvm = getattr(jvm, part)
     return jvm
 
 
 def qualified_paths(spark: SparkSession, directories: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Any]]:
-    """Locations as Hadoop's paths, each with its number: with the scheme and authority that Spark's listing will tell
-    them with."""
+    """Locations as Hadoop paths, each with its number: with the scheme and authority that Spark's listing returns."""
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
     hadoop = session.sessionState().newHadoopConf()
     path = jvm.org.apache.hadoop.fs.Path  # looked up once: each part of the name is a call
     for number, location in directories:
-        # As Hadoop has the root of a bucket: without the slash a path is one below the user's directory.
+        # Hadoop requires the slash after a bucket: without it, the path would be relative to the user's directory.
         place = path(_with_root(location))
         if not _NEEDS_NOTHING.match(location):
             file_system = place.getFileSystem(hadoop)
@@ -154,12 +163,13 @@ _NOTHING = Listed(0, 0)
 
 
 def _plain(path: Any) -> str:
-    """One of the spellings of a place on this machine."""
+    """A canonical spelling of a local path."""
     return _LOCAL.sub("file:/", str(path.toUri()))
 
 
 def _index_of(spark: SparkSession, rows: DataFrame) -> Any | None:
-    """The files that a reading of one table of Spark's own is about to read; None of one through Hive's classes."""
+    """The index of files for a read of one table in a format that Spark reads itself; None if it is read through Hive's
+    classes."""
     plan: Any = rows
     leaves = list(_each(plan._jdf.queryExecution().optimizedPlan().collectLeaves()))
     if len(leaves) != 1 or _class(leaves[0]) != "LogicalRelation" or _class(leaves[0].relation()) != "HadoopFsRelation":
@@ -167,13 +177,13 @@ def _index_of(spark: SparkSession, rows: DataFrame) -> Any | None:
     index = leaves[0].relation().location()
     if _class(index) != "CatalogFileIndex":
         return index
-    # Of all partitions, as there is no filter. Spark keeps the listing, and does not list them again.
+    # Includes all partitions, as there is no filter. Spark keeps the listing and does not repeat it.
     jvm: Any = spark._jvm
     return index.filterPartitions(jvm.PythonUtils.toSeq(jvm.java.util.ArrayList()))
 
 
 def _each(of: Any) -> Iterator[Any]:
-    """The elements of a collection of Scala's."""
+    """The elements of a Scala collection."""
     iterator = of.iterator()
     while iterator.hasNext():
         yield iterator.next()

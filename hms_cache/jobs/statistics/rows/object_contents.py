@@ -1,4 +1,4 @@
-"""Contents of small objects. Those of S3 are read through Arrow, which takes a quarter of the time of s3fs for each."""
+"""Reads small objects. Objects in S3 are read through Arrow, which takes a quarter of the time of s3fs."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from pyarrow.fs import S3FileSystem
 
 _UNDERSTOOD = frozenset({"endpoint_url", "region_name"})
-"""Arguments of s3fs's client that Arrow has, too."""
+"""Arguments of s3fs's client that Arrow supports as well."""
 
 
 class ObjectContents:
-    """Of one store, for several threads.
+    """Reads the objects of one store. Thread-safe.
 
-    Whatever Arrow cannot do as the store's driver would, the driver does: options that Arrow does not have, proxies,
-    buckets in another region. After an error of Arrow all is read by the driver, whose error is the one that is told.
+    The store's driver is used if Arrow would behave differently: options that Arrow does not have, proxies, buckets in
+    another region. After an error of Arrow, everything is read by the driver, whose error is the one reported.
     """
 
     def __init__(self, file_system: Any) -> None:
-        """`file_system`: of fsspec. Its credentials are looked up by `renew`, before the first reading."""
+        """:param file_system: of fsspec. Its credentials are looked up by `renew`, before the first read."""
         self._file_system = file_system
         self._may_be_arrow = _is_plain_s3(file_system)
-        # Replaced as a whole: a thread reads by the one that it finds.
+        # Replaced as a whole: each thread uses the instance that it finds.
         self._arrow: S3FileSystem | None = None
         self._credentials: Any = None
 
     def renew(self) -> None:
-        """Looks whether there are newer credentials: those of a role hold for an hour or so. Never raises."""
+        """Checks for newer credentials: those of a role are valid for about an hour. Never raises."""
         if not self._may_be_arrow:
             return
         try:
@@ -41,19 +41,19 @@ class ObjectContents:
             if found != self._credentials:
                 self._arrow, self._credentials = _arrow(self._file_system, found), found
         except Exception:
-            self._arrow, self._may_be_arrow = None, False  # the driver tells what it is
+            self._arrow, self._may_be_arrow = None, False  # the driver reports the cause
 
     @property
     def is_through_arrow(self) -> bool:
-        """Whether the next one is read so."""
+        """Whether the next object is read through Arrow."""
         return self._arrow is not None
 
     def read(self, name: str) -> bytes:
-        """Of an object, by its name in the driver. Raises FileNotFoundError, OSError."""
+        """Reads an object by its name in the driver. Raises FileNotFoundError, OSError."""
         arrow = self._arrow
         if arrow is not None:
             try:
-                # Nothing is unpacked, whatever the name ends in.
+                # No decompression, whatever the name ends with.
                 with arrow.open_input_stream(name, compression=None) as stream:
                     return bytes(stream.read())
             except FileNotFoundError:
@@ -86,7 +86,7 @@ def _arrow(file_system: Any, credentials: tuple[str, str, str | None]) -> S3File
     host = place.hostname or ""
     if place.scheme in getproxies() and not proxy_bypass(host):
         return None
-    # Any other place is named to Arrow, such as one for FIPS.
+    # Any other endpoint is passed to Arrow, such as one for FIPS.
     usual = {f"s3.{client.region_name}.amazonaws.com{end}" for end in ("", ".cn")} | {"s3.amazonaws.com"}
     access_key, secret_key, token = credentials
     authorities = file_system.session.get_config_variable("ca_bundle") if place.scheme == "https" else None
@@ -97,6 +97,6 @@ def _arrow(file_system: Any, credentials: tuple[str, str, str | None]) -> S3File
         region=client.region_name,
         scheme=place.scheme,
         endpoint_override=None if host in usual else place.netloc,
-        # Older releases of Arrow do not know it, and then the driver reads.
+        # Older releases of Arrow do not have this option; then the driver reads.
         **({} if authorities is None else {"tls_ca_file_path": authorities}),
     )

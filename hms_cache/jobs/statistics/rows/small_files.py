@@ -1,9 +1,9 @@
-"""Partitions and tables of small files, which Spark's workers read with Arrow.
+"""Partitions and tables with small files, which Spark's workers read with Arrow.
 
-For each file Spark copies Hadoop's configuration and sets up a reader: some ten times what it takes to read a file of a
-few KB. Here a file is read as a whole, in one request, and all of a unit's rows in one task, so that nothing is
-shuffled. What Spark might read otherwise than Arrow is left to Spark (`LeftToSpark`): other types than the table's own,
-calendars of old releases, damaged files.
+For each file, Spark copies Hadoop's configuration and sets up a reader, which takes some ten times as long as reading a
+file of a few KB. Here, a file is read in one request, and all rows of a unit in one task, so nothing is shuffled. Files
+that Spark might read differently are left to Spark (`LeftToSpark`): other types than the table's own, calendars of old
+releases, damaged files.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 UNIT_BYTES = 8 << 20
-"""Of all files of a partition or table, if it is read so. What is larger Spark reads, in several tasks, by column."""
+"""Maximum size of all files of a partition or table that is read here. Spark reads larger ones, in several tasks, by
+column."""
 
 REQUESTS_AT_ONCE = 8
-"""Units of a store of objects whose files one task fetches at a time: each takes some ten ms of waiting. So many times
-`UNIT_BYTES` are in memory at most."""
+"""Number of units in an object store whose files one task fetches at a time: each fetch waits some ten ms. At most this
+many times `UNIT_BYTES` are in memory."""
 
 _SETTINGS = {
     "spark.sql.caseSensitive": "false",
@@ -50,21 +51,21 @@ _SETTINGS = {
     "spark.sql.parquet.int96TimestampConversion": "false",
     "spark.sql.parquet.fieldId.read.enabled": "false",
 }
-"""Of a session that reads files as they are read here; Spark's defaults."""
+"""Settings of a session that reads files as they are read here; Spark's defaults."""
 
 _UTC = frozenset({"UTC", "Etc/UTC", "Z", "+00:00", "GMT"})
 _NOT_IN_ORC = frozenset({StatisticsKind.DATE, StatisticsKind.TIMESTAMP})
-"""What files of ORC tell in the calendar, and the time zone, of their writer."""
+"""Values that ORC files store in the calendar and the time zone of their writer."""
 
 _UNIT = StructType([StructField(name, StringType()) for name in ("name", "location", "files")])
 SLICES = StructType([StructField("table", IntegerType(), False), StructField("units", ArrayType(_UNIT, False), False)])
-"""Units that are read together, of one table: their names (null: the table), locations, and files as a run found
-them."""
+"""Units of one table that are read together: their names (null: the table), locations, and files as found by the
+run."""
 
 
 class Read(NamedTuple):
-    """What became of a slice: rows as `transform` answers them, with the unit's ``name``, ``location`` and ``files``,
-    and the names of those that Spark has to read."""
+    """Result of a slice: rows like those of `transform`, with the unit's ``name``, ``location`` and ``files``, and the
+    names of the units left to Spark."""
 
     rows: list[dict[str, Any]]
     left: list[str | None]
@@ -78,19 +79,19 @@ ReadSlice = Callable[[Iterable[dict[str, Any]]], Read]
 
 @frozen
 class SessionReading:
-    """How a session reads files, as far as it matters here."""
+    """The settings of a session that are relevant here."""
 
     is_default: bool
     is_utc: bool
 
     @classmethod
     def of(cls, spark: SparkSession) -> SessionReading:
-        """Of this one."""
+        """Reads the settings of this session."""
         is_default = all(str(spark.conf.get(name)).upper() == value.upper() for name, value in _SETTINGS.items())
         return cls(is_default, spark.conf.get("spark.sql.session.timeZone") in _UTC)
 
     def may_be_replaced(self, table: Table, columns: Sequence[StatisticsColumn]) -> bool:
-        """Whether files of the table, in Parquet or ORC, can be read here as Spark would read them."""
+        """Whether files of the table, in Parquet or ORC, can be read here like in Spark."""
         if not self.is_default or not columns or len(columns) > COLUMNS_OF_A_PASS:
             return False
         kinds = {column.kind for column in columns}
@@ -98,12 +99,12 @@ class SessionReading:
             return False
         if StatisticsKind.TIMESTAMP in kinds and not self.is_utc:
             return False
-        # Spark fills values of char up; a name with a dot would be one of a field in a struct.
+        # Spark pads values of char; a name with a dot would refer to a field of a struct.
         return not any(column.type.startswith("char") or "." in column.name for column in columns)
 
 
 def is_small(unit: UnitFiles) -> bool:
-    """Whether a unit is read here, all of it."""
+    """Whether a unit is read here, completely."""
     is_plain = unit.layout is None and unit.sample is None
     return is_plain and unit.figures is not None and unit.figures.bytes <= UNIT_BYTES
 
@@ -111,7 +112,7 @@ def is_small(unit: UnitFiles) -> bool:
 def slices(
     spark: SparkSession, some: Sequence[tuple[int, Sequence[tuple[str | None, UnitFiles]]]], tasks: int
 ) -> DataFrame:
-    """Slices of units, each with the number of their table (`SLICES`), in so many tasks at most, in this order."""
+    """Slices of units, each with the number of their table (`SLICES`), in at most `tasks` tasks, in this order."""
     rows = [
         {
             "table": number,
@@ -119,13 +120,13 @@ def slices(
         }
         for number, units in some
     ]
-    # Of Arrow's columns Spark makes a relation of the driver's, with a task for each core.
+    # From Arrow columns Spark creates a local relation, with a task per core.
     return spark.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(SLICES)), SLICES).coalesce(tasks)
 
 
 def reader(files: Files, table: Table, columns: Sequence[StatisticsColumn]) -> ReadSlice:
-    """Reads slices of a table, in Parquet or ORC, in a task. Never raises for a unit: what goes wrong Spark meets
-    again, and tells."""
+    """Returns a function that reads slices of a table, in Parquet or ORC, in a task. It never raises for a unit: Spark
+    meets the error again and reports it."""
     names = [field.name.lower() for field in table.sd.cols or ()]
     rows_in = ParquetRows(columns) if format_of(table) == "parquet" else OrcRows(columns, names)
     schema = to_arrow_schema(partial_schema(columns))
@@ -138,7 +139,7 @@ def reader(files: Files, table: Table, columns: Sequence[StatisticsColumn]) -> R
         left: set[str | None] = set()
         for name, content in files.of_units(places):
             try:
-                # One file that is others' to read tells enough: the rest of the table is likely to be like it.
+                # One file for Spark is sufficient: the rest of the table is probably similar.
                 if is_left:
                     raise LeftToSpark
                 contents = content()
@@ -159,8 +160,8 @@ def reader(files: Files, table: Table, columns: Sequence[StatisticsColumn]) -> R
 
 
 def _require_all(contents: Iterable[bytes], files: str) -> None:
-    """Raises LeftToSpark unless these are of the files that were found when the run began: a directory that could not
-    be seen for a moment looks as if it had none."""
+    """Raises LeftToSpark unless these are the contents of the files found at the start of the run: a directory that is
+    temporarily invisible looks empty."""
     figures = Figures.read(files)
     if figures is not None and figures.bytes != sum(map(len, contents)):
         raise LeftToSpark
@@ -171,11 +172,11 @@ _UNREADABLE = (LeftToSpark, OSError, MetaException, pa.ArrowException, ValueErro
 _Content = Callable[[], list[bytes]]
 
 _Infos = Iterable[tuple[str, Mapping[str, Any]]]
-"""Paths of files, and what the file system says of them."""
+"""Paths of files with the file system's metadata."""
 
 
 class Files:
-    """Contents of files, for one task."""
+    """Reads the contents of files, for one task."""
 
     def __init__(self) -> None:
         self._lister = DirectoryLister()
@@ -190,7 +191,7 @@ class Files:
         self._pool.shutdown(cancel_futures=True)
 
     def of_units(self, places: Mapping[str | None, Mapping[str, Any]]) -> Iterator[tuple[str | None, _Content]]:
-        """Of each unit, when they are asked for. Those of a store of objects are fetched ahead."""
+        """The contents of each unit, on demand. Those in an object store are fetched ahead."""
         ahead: deque[tuple[str | None, Future[list[bytes]]]] = deque()
         for contents in self._contents.values():
             contents.renew()
@@ -208,7 +209,7 @@ class Files:
             yield first, future.result
 
     def _listed(self, locations: Iterable[str]) -> dict[str, _Infos]:
-        """Files of those that can be listed together."""
+        """Files of the locations that can be listed together."""
         known: dict[Location, str] = {}
         for location in locations:
             with suppress(MetaException):
@@ -217,14 +218,14 @@ class Files:
         return {known[here]: files for here, files in found if not isinstance(files, Exception)}
 
     def read(self, location: str, listed: _Infos | None = None) -> list[bytes]:
-        """Of each file in a directory, not below it, which was `listed` already or is now. Raises OSError,
+        """The content of each file directly in a directory, which may have been `listed` before. Raises OSError,
         MetaException."""
         here = Location.parse(location)
         start = len(here.path.rstrip("/")) + 1
         names = []
         try:
             for path, info in self._lister.data_files(here) if listed is None else listed:
-                if path.endswith("._COPYING_"):  # Spark takes it for no file
+                if path.endswith("._COPYING_"):  # Spark does not treat it as a file
                     raise OSError("a file is being copied")
                 if info["size"] and "/" not in path[start:]:
                     names.append(str(info["name"]))
@@ -245,7 +246,7 @@ class Files:
 
 
 class _Units:
-    """Rows of several units, reduced as they come: some MB are held."""
+    """Rows of several units, reduced as they arrive: some MB are held."""
 
     def __init__(self, columns: Sequence[StatisticsColumn], schema: pa.Schema) -> None:
         self._columns = columns
@@ -255,10 +256,10 @@ class _Units:
         self._held_rows = self._held_bytes = 0
         self._found: dict[int, dict[str, Any]] = {}
         self.failed: set[str | None] = set()
-        """Units of which some rows could not be reduced: what is known of them is not all."""
+        """Units with rows that could not be reduced, so that the result is incomplete."""
 
     def add(self, name: str | None, rows: pa.RecordBatch) -> None:
-        """Some rows of a unit, with the columns that their file has."""
+        """Adds rows of a unit, with the columns that their file has."""
         if self._held and not self._held[0][1].schema.equals(rows.schema):
             self.reduce()
         self._held.append((self._numbers.setdefault(name, len(self._numbers)), rows))
@@ -267,14 +268,14 @@ class _Units:
             self.reduce()
 
     def rows(self, names: Iterable[str | None]) -> Iterator[tuple[str | None, dict[str, Any]]]:
-        """A row of each, also of those without rows, of what was reduced."""
+        """A row of each unit, also of those without rows, from the reduced rows."""
         nothing: dict[str, Any] = dict.fromkeys(self._schema.names) | {"rows": 0}
         nothing |= {name: [] for name in self._schema.names if name.startswith("sketch")}
         for name in names:
             yield name, self._found.get(self._numbers.get(name, -1), nothing)
 
     def reduce(self) -> None:
-        """What is held becomes part of the rows; where that cannot be, all units of which some is held have failed."""
+        """Reduces the held rows; if this fails, all units with held rows have failed."""
         held, self._held, self._held_rows, self._held_bytes = self._held, [], 0, 0
         if not held:
             return
@@ -302,7 +303,7 @@ _TOGETHER: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _together(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Two partial rows of a unit, as Spark's aggregates put them together."""
+    """Combines two partial rows of a unit, like Spark's aggregates."""
     both = {}
     for name, value in one.items():
         beside = other[name]
