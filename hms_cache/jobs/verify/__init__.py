@@ -1,1 +1,1 @@
-"""The job ``verify``: what servers answer, compared with the database."""
+"""The job ``verify``: compares the answers of servers with the database."""

@@ -1,9 +1,9 @@
-"""One unit compared, under live writes.
+"""Compares one unit, under concurrent writes.
 
-A server's answer shows some moment between its request and its reply. So it is wrong only if it equals neither what the
-database held just before nor just after, and those two are the same; and only if that is so again each time it is
-looked at anew, later than the server may lag by its settings. Each look begins with the newest event id: whatever the
-database and a server without a permitted lag then answer is at least as new as that event.
+A server's answer reflects some time between its request and its reply. So it is wrong only if it differs from the
+content of the database just before and just after, and these are equal; and only if this is so again at each recheck,
+each after the lag that the server's settings permit. Each check first reads the newest event id: answers of the
+database, and of a server without a permitted lag, are then at least as new as that event.
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ from hms_cache.jobs.verify.objects import (
 from hms_cache.values import frozen
 
 MOVING_LOOKS = 5
-"""Further looks at an object that changed while it was looked at, before it is left undecided."""
+"""Number of further checks of an object that changed during a check, before it is left undecided."""
 
 _LONGEST_TEXT = 500
-"""Characters of a value in a report."""
+"""Maximum number of characters of a value in a report."""
 
 
 @frozen
 class Finding:
-    """What a comparison came to: ``different``, or ``undecided`` for what changed at every look.
+    """Result of a comparison: ``different``, or ``undecided`` for an object that changed during every check.
 
-    ``field`` is the path inside the object; ``held`` is the server's value as a text, ``stored`` the database's, None
-    for an object that is not there. ``event_id`` is the newest event of the log before the last look: neither side was
-    older.
+    ``field`` is the path inside the object; ``held`` is the server's value as text, ``stored`` the database's, None for
+    a missing object. ``event_id`` is the newest event of the log before the last check: neither side was older.
     """
 
     outcome: str
@@ -51,7 +50,7 @@ class Finding:
 
 @frozen
 class Recheck:
-    """How a difference is looked at again: how often, after which time each."""
+    """How differences are rechecked: number of checks, and the interval."""
 
     times: int
     wait_s: float
@@ -62,13 +61,13 @@ class StoredCatalog(CatalogReader, Protocol):
     """The catalog in the database, and its log."""
 
     def last_event_id(self) -> int:
-        """The newest event of the log, 0 for none."""
+        """The newest event of the log, 0 if there is none."""
 
 
 def compare_unit(
     server: CatalogReader, database: StoredCatalog, unit: Unit, recheck: Recheck
 ) -> tuple[int, list[Finding]]:
-    """Objects compared, and findings in no order.
+    """Returns the number of compared objects, and the findings in no particular order.
 
     Raises MetastoreUnavailableError, DatabaseUnavailable.
     """
@@ -100,7 +99,7 @@ def compare_unit(
             if not _differs(key, held, before):
                 del suspects[key]
             elif _differs(key, held, last_held) and suspects[key]:
-                suspects[key] = 0  # another answer than before: it is counted from its own first time on
+                suspects[key] = 0  # a different answer: counted from its own first occurrence
     return compared, [
         finding
         for key, times in suspects.items()

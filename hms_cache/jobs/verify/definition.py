@@ -1,4 +1,4 @@
-"""The job ``verify``, as the command line shows it."""
+"""Definition of the job ``verify`` for the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JOB = Job(
         DATABASE,
         TABLES,
         Option("rechecks", "How often a difference is checked again.", kind=int, default=3, minimum=1),
-        # Longer than the servers' own cache.max_staleness_ms, or an answer that is allowed to be old counts.
+        # Longer than the servers' own cache.max_staleness_ms; otherwise permitted stale answers count as differences.
         Option("recheck_wait_s", "Seconds between two such checks.", kind=float, default=2.0),
         Option("sample", "Part of tables, and of large ones' partitions, to compare.", kind=float, default=1.0),
         Option(

@@ -13,11 +13,11 @@ from hms_cache.jobs.verify.source import HmsDifferencesSource
 from hms_cache.jobs.verify.transform import transform
 
 FOUND_DIFFERENCES = 3
-"""The exit status of a run that worked and found something."""
+"""The exit status of a successful run that found differences."""
 
 
 def main(run: JobRun) -> JobResult:
-    """Compare all servers with the database. Nothing is changed; a dry run keeps no differences."""
+    """Compares all servers with the database. Changes nothing; a dry run does not store differences."""
     options = run.options
     if not options["server"] or not options["database"]:
         raise ConfigurationError("verify needs at least one --server and the --database")
@@ -34,7 +34,7 @@ def main(run: JobRun) -> JobResult:
         "turn": str(turn),
     }
     with run.progress.step("Comparing"):
-        # Looked at twice below; comparing twice would be another comparison.
+        # Used twice below; a second evaluation would be another comparison.
         found = run.spark.read.format("hms_differences").options(**source).load().persist()
         by_server = transform(found).collect()
     differences = found.where(F.col("outcome") != "compared").orderBy("outcome", "server", "database", "table")

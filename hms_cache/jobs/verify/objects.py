@@ -1,4 +1,4 @@
-"""Objects of the catalog, read from a server and from the database alike, to be compared one by one."""
+"""Objects of the catalog, read in the same way from a server and from the database, for comparison."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hms_cache.values import frozen
 from hms_cache.wire import decode_struct, encode_struct
 
 _NAMES_OF_A_READ = 1_000
-"""Partitions whose statistics are read at once: they have many columns."""
+"""Number of partitions whose statistics are read at once: they have many columns."""
 
 _ENGINE = "hive"
 
 _DATA = "statsData"
 _BIT_VECTORS = "bitVectors"
-"""The field of `LongColumnStatsData` and its like that holds a sketch of the distinct values."""
+"""The field of `LongColumnStatsData` and similar structs that holds a sketch of the distinct values."""
 
 
 @frozen
 class ObjectKey:
-    """What is compared: ``kind`` is database, tables (the names in a database), table, partitions (the names in a
-    table), partition or statistics; ``table`` and ``partition`` are empty where there is none."""
+    """Identifies an object to compare: ``kind`` is database, tables (the names in a database), table, partitions (the
+    names in a table), partition or statistics; ``table`` and ``partition`` are empty if not applicable."""
 
     kind: str
     database: str
@@ -34,31 +34,31 @@ class ObjectKey:
 
 
 Objects = Mapping[ObjectKey, Any]
-"""Structs and sorted lists of names by key; what does not exist has no key."""
+"""Structs and sorted lists of names by key; objects that do not exist are absent."""
 
 
 @frozen
 class Unit(InputPartition):  # type: ignore[misc]
-    """What one task compares on one server. Travels to Spark's workers."""
+    """The objects that one task compares on one server. Serialized to Spark's workers."""
 
     server: str
     catalog: str
     database: str
     tables: tuple[str, ...] = ()
-    """Tables with their statistics and the names of their partitions."""
+    """Tables, with their statistics and the names of their partitions."""
 
     ranges: tuple[PartitionRange, ...] = ()
-    """Partitions with their statistics, as the database's reader planned them."""
+    """Partitions with their statistics, as planned by the database's reader."""
 
     whole_database: bool = False
-    """The database itself and the names of its tables."""
+    """Whether to include the database itself and the names of its tables."""
 
 
 def objects_of(reader: CatalogReader, unit: Unit, partition_names: Mapping[TableName, list[str]] | None) -> Objects:
     """All objects of the unit.
 
-    :param partition_names: by table, the names to ask of a server: the ranges of the unit are the database's own. None
-        for the database, whose ranges they are.
+    :param partition_names: by table, the names to request from a server, because the ranges of the unit only apply to
+      the database. None for the database.
     """
     found: dict[ObjectKey, Any] = {}
     if unit.whole_database:
@@ -94,7 +94,7 @@ def _partitions(reader: CatalogReader, part: PartitionRange) -> Iterator[tuple[O
 
 
 def _statistics(key: ObjectKey, statistics: Any) -> dict[ObjectKey, Any]:
-    """By column; when they were analyzed is not told by every call."""
+    """By column; the time of analysis is omitted because not all calls return it."""
     by_column = {column.colName: column for column in statistics.statsObj or ()}
     return {key: dict(sorted(by_column.items()))}
 
@@ -109,7 +109,7 @@ def partition_names_of(objects: Objects, catalog: str) -> dict[TableName, list[s
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two objects are the same to a client; bit vectors count where both have them."""
+    """Whether two objects are equal for a client; bit vectors are compared only if both have them."""
     if hasattr(one, "thrift_spec") and hasattr(other, "thrift_spec") and encode_struct(one) == encode_struct(other):
         return True
     left, right = comparable_pair(one, other)
@@ -117,15 +117,15 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def comparable_pair(one: Any, other: Any) -> tuple[Any, Any]:
-    """Both as `comparable`. A bit vector that only one side has is left out of it: a server answers them only with
-    `catalog.statistics_sketches` (Hive's `hive.stats.fetch.bitvector`), and the database always holds them."""
+    """Both as `comparable`, without bit vectors that only one side has: a server returns them only with
+    `catalog.statistics_sketches` (Hive's `hive.stats.fetch.bitvector`), and the database always has them."""
     left, right = comparable(one), comparable(other)
     _drop_lonely_bit_vectors(left, right)
     return left, right
 
 
 def _drop_lonely_bit_vectors(one: Any, other: Any) -> None:
-    """Of two plain maps of statistics by column."""
+    """Modifies two plain maps of statistics by column."""
     if not isinstance(one, dict) or not isinstance(other, dict):
         return
     for column in one.keys() & other.keys():
@@ -136,7 +136,7 @@ def _drop_lonely_bit_vectors(one: Any, other: Any) -> None:
 
 
 def _figures_of(one: Any, other: Any) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """The members of `ColumnStatisticsData` that two plain `ColumnStatisticsObj` both have set."""
+    """The members of `ColumnStatisticsData` that are set in both plain `ColumnStatisticsObj`."""
     if not isinstance(one, dict) or not isinstance(other, dict):
         return
     left, right = one.get(_DATA), other.get(_DATA)
@@ -146,7 +146,7 @@ def _figures_of(one: Any, other: Any) -> Iterator[tuple[str, dict[str, Any], dic
 
 
 def comparable(value: Any) -> Any:
-    """An object as a client sees it, without its classes: what the protocol leaves out has its default."""
+    """An object as a client sees it, without classes: fields omitted by the protocol have their defaults."""
     if hasattr(value, "thrift_spec"):
         return _plain(decode_struct(type(value), encode_struct(value)))
     if isinstance(value, dict):
@@ -155,7 +155,7 @@ def comparable(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Structs as maps of what is set, sets without their order."""
+    """Structs as maps of the fields that are set, sets without order."""
     if hasattr(value, "thrift_spec"):
         names = [entry[2] for entry in value.thrift_spec if entry is not None]
         return {name: _plain(getattr(value, name)) for name in names if getattr(value, name) is not None}
@@ -169,7 +169,7 @@ def _plain(value: Any) -> Any:
 
 
 def changed_fields(held: Any, stored: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Paths at which two plain values differ, each with both values; None stands for what is not there."""
+    """Paths at which two plain values differ, each with both values; None stands for a missing value."""
     if isinstance(held, dict) and isinstance(stored, dict):
         for name in sorted(held.keys() | stored.keys()):
             if held.get(name) != stored.get(name):

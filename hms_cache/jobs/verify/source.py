@@ -1,4 +1,4 @@
-"""The data source ``hms_differences``: what servers answer, compared with the database, as rows.
+"""The data source ``hms_differences``: differences between the answers of servers and the database, as rows.
 
 Options: ``servers`` (URIs, separated by blanks), ``database``, ``tables``, ``rechecks``, ``recheck_wait_s``,
 ``tables_per_slice``, ``partitions_per_slice``, ``sample`` and ``turn``.
@@ -28,7 +28,7 @@ from hms_cache.jobs.verify.objects import Unit
 from hms_cache.values import frozen
 
 SLICE_SIZE = SliceSize(tables=100, partitions=5_000)
-"""What a task holds twice, or three times while it rechecks: some 50 MB."""
+"""A task holds this twice, or three times during a recheck: some 50 MB."""
 
 SCHEMA = StructType(
     [
@@ -36,11 +36,11 @@ SCHEMA = StructType(
         *fields(STRING, "table", "partition"),
         # database, tables, table, partitions, partition or statistics; null in a row that only counts.
         *fields(STRING, "kind"),
-        # different, undecided, or compared: the row of each task that counts its objects.
+        # different, undecided, or compared: the row of each task with the number of its objects.
         *required(STRING, "outcome"),
         *fields(STRING, "field", "held", "stored"),
         *fields(LONG, "compared"),
-        # Of a finding: the newest event when it was looked at last.
+        # For a finding: the newest event at the last check.
         *fields(LONG, "event_id"),
     ]
 )
@@ -48,21 +48,21 @@ SCHEMA = StructType(
 
 @frozen
 class Sample:
-    """A part of the catalog, another one in each turn: all of it in `parts` turns. Which object belongs to which part
-    does not change while it exists. Travels to Spark's workers."""
+    """A part of the catalog, a different one in each turn, so that `parts` turns cover everything. An object stays in
+    the same part while it exists. Serialized to Spark's workers."""
 
     parts: int = 1
     turn: int = 0
 
     @classmethod
     def of_rate(cls, rate: float, turn: int) -> Sample:
-        """Of a rate above 0 and at most 1. Raises ConfigurationError."""
+        """Creates a sample with a rate above 0 and at most 1. Raises ConfigurationError."""
         if not 0 < rate <= 1:
             raise ConfigurationError(f"a sample is a part above 0 and at most 1, not {rate:g}")
         return cls(math.ceil(1 / rate - 1e-9), turn)
 
     def admits(self, *names: str) -> bool:
-        """Whether what has these names belongs to the part of this turn."""
+        """Whether the object with these names belongs to the part of this turn."""
         if self.parts == 1:
             return True
         digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
@@ -73,7 +73,7 @@ EVERYTHING = Sample()
 
 
 def _part(some: PartitionRange) -> tuple[str, ...]:
-    """What names a part of a large table; nothing for a whole table, which comes with the table itself."""
+    """Identifies a part of a large table; empty for a whole table, which is sampled together with the table itself."""
     return () if some.ids is None else (str(some.ids[0]),)
 
 
@@ -103,7 +103,7 @@ class HmsDifferencesSource(DataSource):  # type: ignore[misc]
 
 
 class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
-    """Plans units, and compares one. Travels to Spark's workers."""
+    """Plans units, and compares a unit. Serialized to Spark's workers."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
         self._slice_size = slice_size
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The units of all databases and tables that the database or a server names, for each server."""
+        """For each server, the units of all databases and tables that exist in the database or on the server."""
         units: list[InputPartition] = []
         with closing(DatabaseReader(self._database)) as reader:
             for server in self._servers:

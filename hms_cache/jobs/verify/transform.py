@@ -1,4 +1,4 @@
-"""Differences counted. A pure function of a DataFrame."""
+"""Counts differences. A pure function of a DataFrame."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 
 def transform(differences: DataFrame) -> DataFrame:
-    """A row for each server, from rows of `hms_differences`: objects compared, different and undecided."""
+    """A row per server, from rows of `hms_differences`: numbers of compared, different and undecided objects."""
     different_object = F.struct("catalog", "database", "table", "partition", "kind")
     return (
         differences.groupBy("server")
