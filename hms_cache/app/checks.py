@@ -23,8 +23,16 @@ from thrift.Thrift import TException
 from hms_cache.app.database import open_database, require_served_schema
 from hms_cache.app.peers import ask_peer
 from hms_cache.app.security.checks import check_security
+from hms_cache.client import Authentication, AuthenticationRefusedError, CredentialsError
+from hms_cache.client.authentication.values import UNAUTHENTICATED
 from hms_cache.config import Configuration, Settings
-from hms_cache.errors import DatabaseUnavailableError, SchemaError, StartupError
+from hms_cache.errors import (
+    ConfigurationError,
+    DatabaseUnavailableError,
+    HmsCacheError,
+    SchemaError,
+    StartupError,
+)
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import (
@@ -86,9 +94,13 @@ class Findings:
             self.passed.append(name)
 
 
-def run_checks(settings: Settings, peers: tuple[str, ...] = ()) -> Findings:
-    """Runs all checks, in order; those of the database only if it answers. ``peers``: ``thrift://host:port`` of other
-    metastores."""
+def run_checks(
+    settings: Settings, peers: tuple[str, ...] = (), peer_authentication: Authentication = UNAUTHENTICATED
+) -> Findings:
+    """Runs all checks, in order; those of the database only if it answers.
+
+    ``peers``: ``thrift://host:port`` of other metastores; ``peer_authentication``: how to authenticate with them.
+    """
     findings = Findings()
     try:
         database = open_database(settings)
@@ -106,7 +118,7 @@ def run_checks(settings: Settings, peers: tuple[str, ...] = ()) -> Findings:
     check_security(findings, settings)
     for peer in peers:
         with findings.check(f"the peer {peer} logs its writes"):
-            _check_peer(findings, settings, peer)
+            _check_peer(findings, settings, peer, peer_authentication)
     if peers and settings.cache.peers == "none":
         findings.error(
             "cache.peers is none although other metastores write to the database",
@@ -364,14 +376,20 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _check_peer(findings: Findings, settings: Settings, address: str) -> None:
+def _check_peer(findings: Findings, settings: Settings, address: str, authentication: Authentication) -> None:
     try:
-        peer = ask_peer(address)
-    except (TException, OSError, ValueError) as error:
+        peer = ask_peer(address, authentication)
+    except (AuthenticationRefusedError, CredentialsError, ConfigurationError) as error:
+        findings.error(
+            f"the peer {address} cannot be asked: {error}",
+            "Say how it is asked with --peer-auth: see docs/security.md.",
+        )
+        return
+    except (TException, OSError, EOFError, HmsCacheError) as error:
         findings.error(
             f"the peer {address} does not answer: {error}",
-            "Check its address; it must speak binary Thrift, ask nobody who it is, and speak TLS if the address begins"
-            " with thrift+tls://.",
+            "Check its address; it must speak binary Thrift, and TLS if the address begins with thrift+tls://. One that"
+            " asks who is there is asked with --peer-auth.",
         )
         return
     if not peer.logs_in_transaction:

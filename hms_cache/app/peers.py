@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-from urllib.parse import urlsplit
+from contextlib import closing
 
-from thrift.protocol.TBinaryProtocol import TBinaryProtocol
-from thrift.transport.TTransport import TBufferedTransport
-
-from hms_cache.authentication.servers import SCHEMES, TLS_SCHEME, thrift_socket
+from hms_cache.authentication.servers import Address
+from hms_cache.client import Authentication
+from hms_cache.client.connection import Connection
 from hms_cache.config.quantities import parse_duration_s
-from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
 from hms_cache.thrift_gen.hive_metastore.ttypes import ConfigValSecurityException
 from hms_cache.values import frozen
 
-_TIMEOUT_MS = 10_000
+_TIMEOUT_S = 10.0
 
 #: Part of the name of every class that writes the notification log: Hive's DbNotificationListener and those around it.
 _LISTENER = "NotificationListener"
@@ -41,24 +38,20 @@ class PeerSettings:
     """Managed tables that are not transactional become external ones, which is Hive 4's default."""
 
 
-def ask_peer(address: str) -> PeerSettings:
-    """Ask a metastore at ``thrift://host:port`` (or ``host:port``, ``thrift+tls://host:port``), in binary Thrift.
+def ask_peer(address: str, authentication: Authentication) -> PeerSettings:
+    """Ask a metastore at ``thrift://host:port`` (or ``host:port``, ``thrift+tls://host:port``, ``https://…``).
 
-    Raises ``TException`` or ``OSError`` when it does not answer, ``ValueError`` for a bad address.
+    Raises ``TException``, ``OSError`` or ``EOFError`` when it does not answer, ``HmsCacheError`` for a bad address and
+    when it refuses who asks.
     """
-    parts = urlsplit(address if "://" in address else f"thrift://{address}")
-    if parts.scheme not in SCHEMES:
-        raise ValueError(f"not the address of a metastore: {address!r}")
-    socket = thrift_socket(parts.hostname or "", parts.port or 9083, tls=parts.scheme == TLS_SCHEME)
-    socket.setTimeout(_TIMEOUT_MS)
-    transport: Any = TBufferedTransport(socket)
-    transport.open()
-    try:
-        client: Any = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+    where = Address.parse(address if "://" in address else f"thrift://{address}")
+    with closing(
+        Connection(where, authentication, connect_timeout_s=_TIMEOUT_S, call_timeout_s=_TIMEOUT_S)
+    ) as connection:
 
         def told(name: str) -> str:
             """Of the older spelling: metastores before 4.0 refuse names that begin with `metastore.`."""
-            value: str = client.get_config_value(name, "")
+            value: str = connection.call("get_config_value", (name, ""))
             return value
 
         return PeerSettings(
@@ -69,8 +62,6 @@ def ask_peer(address: str) -> PeerSettings:
             retention_s=_retention_s(told),
             translates=_translates(told),
         )
-    finally:
-        transport.close()
 
 
 def _retention_s(told: Callable[[str], str]) -> float | None:

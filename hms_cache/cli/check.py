@@ -16,18 +16,24 @@ from hms_cache.cli.terminal import shown_lines
 @click.option(
     "--peer", "peers", metavar="THRIFT_URI", multiple=True, help="Another metastore that writes to the database."
 )
+@click.option(
+    "--peer-auth",
+    metavar="TEXT",
+    help="How to authenticate at --peer, e.g. kerberos server=hive/_HOST@REALM; see docs/security.md.",
+)
 @configuration_options
-def check(*, peers: tuple[str, ...], **options: Any) -> None:
+def check(*, peers: tuple[str, ...], peer_auth: str | None, **options: Any) -> None:
     """Check whether a server can run here, and whether its cache can be trusted.
 
     All findings are shown at once, each with its remedy. Exit status 1 if one of them is an error.
     """
     from hms_cache.app.checks import check_honoured, run_checks
+    from hms_cache.client import authentication_of
     from hms_cache.config.secrets import redacted
 
     logging.getLogger("thrift").addHandler(logging.NullHandler())  # it would repeat what the findings say
     configuration = load_configuration(**options)
-    findings = run_checks(configuration.settings, peers)
+    findings = run_checks(configuration.settings, peers, authentication_of(peer_auth or ""))
     check_honoured(findings, configuration)
     for name in findings.passed:
         click.echo(f"ok       {name}")

@@ -13,6 +13,7 @@ from hms_cache.cli.options import Number
 from hms_cache.cli.terminal import plain_console, shown
 
 if TYPE_CHECKING:
+    from hms_cache.app.shadow.metastore import Place
     from hms_cache.authentication.servers import Address
 
 _SHOWN_DIFFERENCES = 50
@@ -27,6 +28,12 @@ _SHOWN_DIFFERENCES = 50
     help="The primary: clients get its answers.",
 )
 @click.option("--against", metavar="THRIFT_URI", help="The metastore whose answers are compared.")
+@click.option(
+    "--server-auth",
+    metavar="TEXT",
+    help="How to authenticate at --server, e.g. kerberos server=hive/_HOST@REALM; see docs/security.md.",
+)
+@click.option("--against-auth", metavar="TEXT", help="The same at --against.")
 @click.option(
     "--listen",
     "bind",
@@ -60,6 +67,8 @@ def shadow(
     *,
     server: str,
     against: str | None,
+    server_auth: str | None,
+    against_auth: str | None,
     bind: str,
     record: Path | None,
     recording: Path | None,
@@ -73,7 +82,8 @@ def shadow(
     """Ask two metastores the same reads and report every difference between their answers.
 
     Listens for clients, passes what they send to the primary and mirrors reads to the other, until Ctrl-C. Writes
-    reach the primary only. A difference counts if it is still there when both are asked again.
+    reach the primary only. A difference counts if it is still there when both are asked again. Clients that
+    authenticate by SASL are passed on, and cannot be followed: compare with --walk or --replay.
 
     Exit status 1 when answers differ, a metastore did not answer, or nothing was compared.
     """
@@ -89,8 +99,8 @@ def shadow(
     if tables and not walk:
         raise click.UsageError("--table goes with --walk only")
     rules = Rules(compare_times=times, compare_ids=ids)
-    primary = _address(server)
-    other = _address(against) if against else None
+    primary = _place(server, server_auth)
+    other = _place(against, against_auth) if against else None
     if other is not None and recording:
         report = running.replay(recording, primary, other, rules)
     elif other is not None and walk:
@@ -109,6 +119,16 @@ def _address(text: str) -> Address:
     from hms_cache.authentication.servers import Address
 
     return Address.parse(text if "://" in text else f"thrift://{text}")
+
+
+def _place(text: str, auth: str | None) -> Place:
+    """Raises ConfigurationError."""
+    from hms_cache.app.shadow.metastore import Place
+    from hms_cache.client import authentication_of
+
+    place = Place(_address(text), authentication_of(auth or ""))
+    place.authentication.check(place.address)
+    return place
 
 
 def _announce(address: Address) -> None:

@@ -2,24 +2,62 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Any, Final
+
+from thrift.transport.TTransport import TTransportException
 
 from hms_cache.app.shadow.comparing import Answer, Rules
 from hms_cache.app.shadow.reply_reader import ReplyReader
-from hms_cache.authentication.servers import Address, protected
-from hms_cache.errors import HmsCacheError
+from hms_cache.authentication.servers import Address
+from hms_cache.client import Authentication
+from hms_cache.client.authentication.values import UNAUTHENTICATED
+from hms_cache.client.connection import opened
+from hms_cache.client.errors import (
+    CONNECTION_FAILURES,
+    AuthenticationRefusedError,
+    CredentialsError,
+    MetastoreUnavailableError,
+)
+from hms_cache.errors import ConfigurationError, HmsCacheError
+from hms_cache.values import frozen
 from hms_cache.wire import CALL, METHODS, WireError
 from hms_cache.wire.encodings import BINARY, write_header
 
-_CONNECT_TIMEOUT_S: Final = 10.0
-#: As Hive's clients wait (metastore.client.socket.timeout).
-_ANSWER_TIMEOUT_S: Final = 600.0
 _READ_BYTES: Final = 256 * 1024
 
 
+_FAILURES: Final = (*CONNECTION_FAILURES, MetastoreUnavailableError, WireError)
+#: What another try does not mend. A wrong password is not sent for each read: directories count them.
+_REFUSALS: Final = (AuthenticationRefusedError, CredentialsError, ConfigurationError)
+
+
+@frozen
+class Place:
+    """A metastore, and how it is asked."""
+
+    address: Address
+    authentication: Authentication = UNAUTHENTICATED
+
+    def __str__(self) -> str:
+        return str(self.address)
+
+
+def require_access(*places: Place | None) -> None:
+    """Before clients or reads come: raises what a metastore says that refuses who asks, and what is missing to ask it.
+    One that does not answer now is another matter.
+    """
+    for place in filter(None, places):
+        try:
+            opened(place.address, place.authentication).close()
+        except _FAILURES:
+            continue
+        except AuthenticationRefusedError as error:
+            if not error.retriable:
+                raise AuthenticationRefusedError(f"{place}: {error}") from error
+
+
 class NoAnswer(HmsCacheError):
-    """The metastore cannot be reached, broke off, or said something that is no reply."""
+    """The metastore cannot be reached, refuses who asks, broke off, or said something that is no reply."""
 
     retriable = True
 
@@ -27,42 +65,55 @@ class NoAnswer(HmsCacheError):
 class Metastore:
     """One connection, opened at the first call and after a failure again. For one thread."""
 
-    def __init__(self, address: Address, rules: Rules) -> None:
-        self.address = address
+    def __init__(self, place: Place, rules: Rules) -> None:
+        self.place = place
         self._rules = rules
-        self._socket: socket.socket | None = None
+        self._transport: Any = None
+        self._refusal = ""
         self._sequence = 0
 
     def ask(self, method: str, arguments: Any) -> Answer:
         """The answer to one read. A connection that broke meanwhile is opened once more. Raises NoAnswer."""
-        fresh = self._socket is None
+        if self._refusal:
+            raise NoAnswer(self._refusal)
+        try:
+            return self._ask_again(method, arguments)
+        except _REFUSALS as error:
+            self.close()
+            if not getattr(error, "retriable", False):
+                self._refusal = f"{self.place}: {error}"
+            raise NoAnswer(f"{self.place}: {error}") from error
+
+    def _ask_again(self, method: str, arguments: Any) -> Answer:
+        fresh = self._transport is None
         try:
             return self._ask(method, arguments)
-        except (OSError, WireError) as error:
+        except _FAILURES as error:
             self.close()
-            if fresh or isinstance(error, TimeoutError):
-                raise NoAnswer(f"{self.address}: {error}") from error
+            if fresh or _is_late(error):
+                raise NoAnswer(f"{self.place}: {error}") from error
         try:
             return self._ask(method, arguments)
-        except (OSError, WireError) as error:
+        except _FAILURES as error:
             self.close()
-            raise NoAnswer(f"{self.address}: {error}") from error
+            raise NoAnswer(f"{self.place}: {error}") from error
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
 
     def _ask(self, method: str, arguments: Any) -> Answer:
         spec = METHODS[method]
         connection = self._connected()
         self._sequence = self._sequence % 0x7FFFFFFF + 1
         header = write_header(BINARY, CALL, spec.wire_name, self._sequence)
-        connection.sendall(header + BINARY.encode(arguments, spec.args_table))
+        connection.write(header + BINARY.encode(arguments, spec.args_table))
+        connection.flush()
         reader = ReplyReader(BINARY, lambda: spec, self._rules)
         while True:
-            data = connection.recv(_READ_BYTES)
+            data = connection.read(_READ_BYTES)
             if not data:
                 raise ConnectionResetError("the connection was closed before the answer")
             reader.feed(data)
@@ -70,11 +121,14 @@ class Metastore:
             if answer is not None:
                 return answer
 
-    def _connected(self) -> socket.socket:
-        if self._socket is None:
-            address = (self.address.host, self.address.port)
-            plain = socket.create_connection(address, timeout=_CONNECT_TIMEOUT_S)
-            self._socket = protected(plain, self.address.host) if self.address.tls else plain
-            self._socket.settimeout(_ANSWER_TIMEOUT_S)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return self._socket
+    def _connected(self) -> Any:
+        if self._transport is not None and self.place.address.by_http and not self._transport.isOpen():
+            self.close()
+        if self._transport is None:
+            self._transport = opened(self.place.address, self.place.authentication)
+        return self._transport
+
+
+def _is_late(error: Exception) -> bool:
+    is_timeout = isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT
+    return is_timeout or isinstance(error, TimeoutError)

@@ -9,10 +9,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 from hms_cache.app.shadow.comparing import Answer, Difference, Rules, differences
-from hms_cache.app.shadow.metastore import Metastore, NoAnswer
+from hms_cache.app.shadow.metastore import Metastore, NoAnswer, Place
 from hms_cache.app.shadow.reads import summary
 from hms_cache.app.shadow.report import Report
-from hms_cache.authentication.servers import Address
 from hms_cache.values import frozen
 
 #: Calls that wait to be mirrored. At 10 ms a call, 4 threads are behind by less than three seconds.
@@ -46,7 +45,7 @@ class Comparer:
     """Compares one read at a time, over a connection to each metastore. For one thread."""
 
     def __init__(
-        self, primary: Address, other: Address, rules: Rules, report: Report, pause: Callable[[float], object]
+        self, primary: Place, other: Place, rules: Rules, report: Report, pause: Callable[[float], object]
     ) -> None:
         self._primary = Metastore(primary, rules)
         self._other = Metastore(other, rules)
@@ -89,7 +88,7 @@ class Comparer:
 class Mirror:
     """A bounded queue of reads and the threads that compare them. What does not fit is counted and left out."""
 
-    def __init__(self, primary: Address, other: Address, rules: Rules, report: Report) -> None:
+    def __init__(self, primary: Place, other: Place, rules: Rules, report: Report) -> None:
         self._report = report
         self._queue: queue.Queue[Read | None] = queue.Queue()
         self._room = threading.Condition()

@@ -12,6 +12,7 @@ from hms_cache.app.shadow.comparing import Rules
 from hms_cache.app.shadow.mirror import Read
 from hms_cache.app.shadow.reads import is_compared
 from hms_cache.app.shadow.reply_reader import ReplyReader
+from hms_cache.authentication.negotiation import START
 from hms_cache.authentication.servers import Address, verifying_context
 from hms_cache.wire import Message, MessageReader, MethodSpec, WireError
 
@@ -21,6 +22,8 @@ MAX_CONNECTIONS: Final = 1000
 MAX_PENDING: Final = 100
 _CONNECT_TIMEOUT_S: Final = 10.0
 _CHUNK_BYTES: Final = 256 * 1024
+#: How a client begins that negotiates: a status, and the length of a mechanism's name.
+SASL_START: Final = bytes([START, 0, 0, 0])
 
 Note = Callable[[str], None]
 
@@ -41,6 +44,9 @@ class Conversation:
     def requested(self, data: bytes) -> None:
         """Bytes from the client, before they are passed on."""
         if self._is_lost:
+            return
+        if self._requests.encoding is None and data.startswith(SASL_START):
+            self._lose("its client authenticates by SASL, behind which nobody can read: use --walk or --replay")
             return
         try:
             self._requests.feed(data)

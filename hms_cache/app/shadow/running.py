@@ -9,23 +9,26 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from hms_cache.app.shadow.comparing import Rules
-from hms_cache.app.shadow.metastore import Metastore
+from hms_cache.app.shadow.metastore import Metastore, Place, require_access
 from hms_cache.app.shadow.mirror import Mirror, Read
 from hms_cache.app.shadow.proxy import Proxy
 from hms_cache.app.shadow.recording import Recorder, recorded_reads
 from hms_cache.app.shadow.report import Report
 from hms_cache.app.shadow.walk import Walk
 from hms_cache.authentication.servers import Address
-from hms_cache.errors import PortError
+from hms_cache.errors import ConfigurationError, PortError
 
 
-def replay(path: Path, primary: Address, other: Address, rules: Rules) -> Report:
-    """Ask both what the file holds. Raises BadRecording, NoAnswer."""
+def replay(path: Path, primary: Place, other: Place, rules: Rules) -> Report:
+    """Ask both what the file holds. Raises BadRecording, NoAnswer, and as `require_access`."""
+    require_access(primary, other)
     return _compare_all(recorded_reads(path), primary, other, rules)
 
 
-def walk(primary: Address, other: Address, rules: Rules, tables: Sequence[str] = ("*",)) -> Report:
-    """Read the whole catalog, or the tables of these patterns, through both. Raises WalkFailed and NoAnswer."""
+def walk(primary: Place, other: Place, rules: Rules, tables: Sequence[str] = ("*",)) -> Report:
+    """Read the whole catalog, or the tables of these patterns, through both. Raises WalkFailed and NoAnswer,
+    and as `require_access`."""
+    require_access(primary, other)
     metastore = Metastore(primary, rules)
     try:
         return _compare_all(Walk(metastore, tables).reads(), primary, other, rules)
@@ -35,8 +38,8 @@ def walk(primary: Address, other: Address, rules: Rules, tables: Sequence[str] =
 
 def listen(
     bind: Address,
-    primary: Address,
-    other: Address | None,
+    primary: Place,
+    other: Place | None,
     rules: Rules,
     *,
     record: Path | None,
@@ -45,9 +48,15 @@ def listen(
 ) -> Report:
     """Serve clients until SIGINT or SIGTERM, or for ``duration_s`` seconds.
 
-    Reads are mirrored to ``other`` and appended to ``record``, whichever there is. Raises StartupError when the port
-    is taken, or the file cannot be written.
+    Clients authenticate to the primary themselves, with what a proxy can pass on: over SASL it cannot read along. Reads
+    are mirrored to ``other`` and appended to ``record``, whichever there is. Raises StartupError when the port
+    is taken, or the file cannot be written; ConfigurationError where the primary is asked over HTTP; and as
+    `require_access`.
     """
+    if primary.address.by_http:
+        raise ConfigurationError("a shadow listens for Thrift over TCP: over HTTP there is --walk and --replay")
+    if other is not None:
+        require_access(primary, other)
     report = Report(str(primary), str(other) if other else "")
     with ExitStack() as stack:
         takers: list[Callable[[Read], None]] = []
@@ -61,7 +70,7 @@ def listen(
             for taker in takers:
                 taker(read)
 
-        asyncio.run(_serve(bind, Proxy(primary, rules, on_read, report.note), announce, duration_s))
+        asyncio.run(_serve(bind, Proxy(primary.address, rules, on_read, report.note), announce, duration_s))
     return report
 
 
@@ -84,7 +93,7 @@ async def _serve(bind: Address, proxy: Proxy, announce: Callable[[Address], None
         await proxy.close()
 
 
-def _compare_all(reads: Iterable[Read], primary: Address, other: Address, rules: Rules) -> Report:
+def _compare_all(reads: Iterable[Read], primary: Place, other: Place, rules: Rules) -> Report:
     report = Report(str(primary), str(other))
     with _running(Mirror(primary, other, rules, report)) as mirror:
         for read in reads:

@@ -83,7 +83,7 @@ class Walk:
     def _names(self, method: str, **arguments: Any) -> list[str]:
         answer = self._ask(method, **arguments)
         if answer.kind != "value":
-            raise WalkFailed(f"{self._primary.address} refuses {method}: {answer.content}: {answer.text}")
+            raise WalkFailed(f"{self._primary.place} refuses {method}: {answer.content}: {answer.text}")
         return list(answer.content or ())
 
     def _ask(self, method: str, **arguments: Any) -> Answer:

@@ -6,6 +6,7 @@ import pytest
 from thrift.Thrift import TApplicationException
 
 from hms_cache.app.shadow.comparing import Answer, Rules
+from hms_cache.app.shadow.metastore import Place
 from hms_cache.app.shadow.mirror import BYTES_PER_PLACE, MAX_WAITING, Mirror, Read
 from hms_cache.app.shadow.proxy import MAX_PENDING, Conversation
 from hms_cache.app.shadow.report import Report
@@ -80,7 +81,7 @@ def test_calls_without_replies_are_bounded() -> None:
 
 def test_the_queue_is_bounded_by_calls_and_by_bytes() -> None:
     report = Report("a", "b")
-    nobody = Address("127.0.0.1", 1)
+    nobody = Place(Address("127.0.0.1", 1))
     mirror = Mirror(nobody, nobody, Rules(), report)  # its threads are not started: nothing leaves the queue
     arguments = METHODS["get_all_databases"].args_class()
     for _ in range(MAX_WAITING):
@@ -96,7 +97,7 @@ def test_the_queue_is_bounded_by_calls_and_by_bytes() -> None:
 
 def test_what_waits_is_let_go_of_when_something_went_wrong() -> None:
     report = Report("a", "b")
-    nobody = Address("127.0.0.1", 1)
+    nobody = Place(Address("127.0.0.1", 1))
     mirror = Mirror(nobody, nobody, Rules(), report)
     for _ in range(3):
         mirror.offer(Read("get_all_databases", METHODS["get_all_databases"].args_class()))

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from hms_cache.app.service import Service
 from hms_cache.app.shadow.comparing import Rules
+from hms_cache.app.shadow.metastore import Place
 from hms_cache.app.shadow.recording import BadRecording, Recorder, recorded_reads
 from hms_cache.app.shadow.running import walk
 from hms_cache.authentication.servers import Address
@@ -137,7 +138,7 @@ def test_a_walk_can_be_narrowed(unlike: Pair) -> None:
 
 
 def test_a_metastore_that_is_away_is_told(alike: Pair) -> None:
-    report = walk(Address.parse(alike.primary), Address("127.0.0.1", 1), Rules())
+    report = walk(Place(Address.parse(alike.primary)), Place(Address("127.0.0.1", 1)), Rules())
     assert not report.is_clean
     assert report.total("unanswered") > 0
     assert any("127.0.0.1:1" in note for note in report.as_json()["notes"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import pickle
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,21 +26,12 @@ from hms_cache.config import load
 from hms_cache.errors import ConfigurationError
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 from tests.clients.spark.test_kerberos import credentials_file
-from tests.python_client.authentication.site import PASSWORD, PORTS, Site, running_site
+from tests.python_client.authentication.site import PASSWORD, PORTS, Site
 from tests.python_client.test_metastore_client import unused_port
 from tests.server.conftest import table
 from tests.server.kerberos_realm import REALM, running_realm
 
-pytest.importorskip("gssapi")
-pytest.importorskip("ldap3")
-pytest.importorskip("jwt")
 pytestmark = pytest.mark.timeout(240)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with running_site(tmp_path_factory.mktemp("site")) as running:
-        yield running
 
 
 def uses(client: MetastoreClient, name: str, owner: str | None) -> None:
