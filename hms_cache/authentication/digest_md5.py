@@ -241,7 +241,7 @@ def _hex(data: bytes) -> bytes:
 
 
 def directives(response: bytes) -> dict[str, bytes]:
-    """Parses `name=value` and `name="value"`, separated by commas, as both sides send them. Raises AuthenticationError."""
+    """Parses `name=value` and `name="value"`, separated by commas, from either side. Raises AuthenticationError."""
     if len(response) > MAX_RESPONSE_BYTES:
         raise AuthenticationError(f"DIGEST-MD5: a response of {len(response)} bytes", "bad_message")
     found: dict[str, bytes] = {}

@@ -17,6 +17,7 @@ from hms_cache.client.authentication.values import (
     Kerberos,
     Password,
 )
+from hms_cache.client.delegation import for_tasks
 from hms_cache.client.errors import (
     AuthenticationRefusedError,
     CredentialsError,
@@ -42,4 +43,5 @@ __all__ = [
     "TableVersion",
     "Transaction",
     "authentication_of",
+    "for_tasks",
 ]

@@ -160,21 +160,23 @@ class DelegationToken(Authentication):
 
 @frozen
 class BearerToken(Authentication):
-    """A token of an issuer (JWT), over HTTP: in a file, which is read for each request, or in the environment."""
+    """A token of an issuer (JWT), over HTTP: in a file, which is read for each request, itself, or in the
+    environment."""
 
     tells_secret = True
     tries_elsewhere = False
     by_http = True
 
     token_file: str = ""
-    """Empty: the environment has the token."""
     allows_unencrypted: bool = False
+    token: str = field(default="", repr=False)
+    """Empty, as the file: the environment has it."""
 
     def headers(self) -> dict[str, str]:
         if self.token_file:
             token = read_secret(self.token_file, "the bearer token").strip()
         else:
-            token = os.environ.get(BEARER_VARIABLE, "").strip()
+            token = (self.token or os.environ.get(BEARER_VARIABLE, "")).strip()
         if not token or not token.isascii() or not token.isprintable() or " " in token:
             where = self.token_file or f"{BEARER_VARIABLE} in the environment"
             raise CredentialsError(f"there is no bearer token in {where}")

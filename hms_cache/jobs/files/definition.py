@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hms_cache.jobs.frame import METASTORE, REQUESTS_PER_S, TABLES, Job, Option
+from hms_cache.jobs.frame import AUTH, METASTORE, REQUESTS_PER_S, TABLES, Job, Option
 
 MEBIBYTE = 1 << 20
 
@@ -19,6 +19,7 @@ JOB = Job(
     main="hms_cache.jobs.files.main:main",
     options=(
         Option("metastore", METASTORE.help, required=True, metavar=METASTORE.metavar),
+        AUTH,
         TABLES,
         Option("repair", "Partitions to add or drop.", default="none", choices=("none", "add", "drop", "all")),
         Option("limit", "Maximum number of partitions to add and drop.", kind=int, default=10_000, minimum=0),

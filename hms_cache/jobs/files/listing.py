@@ -11,6 +11,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.Thrift import TException
 from thrift.TSerialization import serialize
 
+from hms_cache.client import Metastores, for_tasks
 from hms_cache.jobs.files.directories import NO_ROOT, PARTITION, canonical, place_of
 from hms_cache.jobs.files.trees import TreeLister
 from hms_cache.jobs.frame.rate_limit import RateLimit
@@ -93,12 +94,13 @@ class ListingOptions:
         return TreeLister(small_file_bytes=self.small_file_bytes, block_bytes=self.block_bytes, limit=limit)
 
 
-def places_of(slices: DataFrame, metastore: str) -> DataFrame:
+def places_of(slices: DataFrame, metastore: Metastores) -> DataFrame:
     """The partitions named in `slices` (`SLICES`) with their locations (`PLACES`); a row with the problem for a slice
     that cannot be read."""
+    access = for_tasks(metastore)
 
     def read(rows: _Rows) -> _Rows:
-        reader = MetastoreReader(metastore, fills_cache=False)
+        reader = MetastoreReader(access, fills_cache=False)
         try:
             for row in rows:
                 table = TableName(*(row[name] for name in TABLE_COLUMNS))

@@ -14,7 +14,7 @@ from thrift.Thrift import TException
 from thrift.TSerialization import serialize
 
 from hms_cache.batches import batches
-from hms_cache.client import MetastoreClient
+from hms_cache.client import MetastoreClient, Metastores
 from hms_cache.jobs.files import listing
 from hms_cache.jobs.files.definition import MEBIBYTE
 from hms_cache.jobs.files.directories import MISSING, OUTDATED, UNREGISTERED, canonical, place_of
@@ -65,7 +65,7 @@ def main(run: JobRun) -> JobResult:
     started_at = datetime.now(UTC)
     scope = TableScope(tuple(one.lower() for one in options["tables"]))
     with run.progress.step("Reading the catalog"):
-        tables, failures = _tables(options["metastore"], scope)
+        tables, failures = _tables(run.metastores, scope)
         places, roots, parts = _frames(run, tables, failures)
     at_once = min(parts, run.spark.sparkContext.defaultParallelism)
     listing_options = listing.ListingOptions(
@@ -123,7 +123,7 @@ _Tables = Sequence[tuple[Table, list[str] | None]]
 """The tables with files, each with the names of its partitions; None without partition keys."""
 
 
-def _tables(metastore: str, scope: TableScope) -> tuple[_Tables, list[dict[str, Any]]]:
+def _tables(metastore: Metastores, scope: TableScope) -> tuple[_Tables, list[dict[str, Any]]]:
     """The tables, and rows of `listing.PLACES` for those that could not be read."""
     found: list[tuple[Table, list[str] | None]] = []
     failures: list[dict[str, Any]] = []
@@ -159,7 +159,7 @@ def _frames(run: JobRun, tables: _Tables, failures: Iterable[dict[str, Any]]) ->
     directories = len(plain) + sum(len(some[-1]) for some in slices)
     parts = min(run.options["slices"], directories // DIRECTORIES_OF_A_PART + 1)
     cut = run.spark.createDataFrame(slices, listing.SLICES).repartition(max(1, min(parts, len(slices))))
-    places = listing.places_of(cut, run.options["metastore"])
+    places = listing.places_of(cut, run.metastores)
     places = places.unionByName(run.spark.createDataFrame(plain, listing.PLACES)).repartition(parts)
     below = run.spark.createDataFrame(roots, listing.ROOTS).repartition(max(1, min(parts, len(roots))))
     return places, below, parts
@@ -215,7 +215,7 @@ def _repair(
     if len(planned) > limit:
         notes.append(("", f"more than {limit} partitions to add and drop (--limit): nothing was changed"))
     elif not run.dry_run:
-        with run.progress.step("Repairing"), MetastoreClient(run.options["metastore"]) as client:
+        with run.progress.step("Repairing"), MetastoreClient(run.metastores) as client:
             for owner, repairs in sorted(by_table.items()):
                 outcome = repair_table(client, owner, repairs, run.options["batch_partitions"])
                 done.added, done.dropped = done.added + outcome.added, done.dropped + outcome.dropped

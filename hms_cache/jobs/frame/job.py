@@ -13,6 +13,8 @@ from hms_cache.values import frozen
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from hms_cache.client import Metastores
+
 
 @frozen
 class Option:
@@ -71,6 +73,15 @@ class JobRun:
     options: Mapping[str, Any]
     dry_run: bool = False
     progress: Progress = field(default_factory=Progress)
+    auth: str = ""
+    """How it authenticates at metastores: by its option `auth`, else as the session's own client."""
+
+    @property
+    def metastores(self) -> Metastores:
+        """Those of the option `metastore`. Raises ConfigurationError."""
+        from hms_cache.client import Metastores
+
+        return Metastores.of_texts(self.options["metastore"], self.auth)
 
     @property
     def spark(self) -> SparkSession:
@@ -127,4 +138,17 @@ class Job:
             values[option.name] = value
         if given:
             raise KeyError(f"job {self.name} has no option {', '.join(sorted(given))}")
-        return self.load_main()(JobRun(spark, values, dry_run, progress or Progress()))
+        auth = _auth(values, spark) if values.get("metastore") or values.get("server") else ""
+        return self.load_main()(JobRun(spark, values, dry_run, progress or Progress(), auth))
+
+
+def _auth(options: Mapping[str, Any], spark: SparkSession | None) -> str:
+    """How the job authenticates, as a text. Raises ConfigurationError."""
+    from hms_cache.client import authentication_of
+    from hms_cache.jobs.frame.session_keys import session_auth
+
+    text = str(options.get("auth") or "")
+    if not text and spark is not None:
+        text = session_auth(spark)
+    authentication_of(text)
+    return text

@@ -9,6 +9,12 @@ METASTORE = Option(
     "Metastore, thrift://host:port; several, separated by commas, are tried in turn.",
     metavar="URI",
 )
+AUTH = Option(
+    "auth",
+    "How to authenticate at the metastore: none; kerberos server=hive/_HOST@REALM; ldap user=NAME password_file=FILE; "
+    "token; or jwt file=FILE. Default: as Spark's settings say it of Hive's client.",
+    metavar="TEXT",
+)
 DATABASE = Option("database", "Metastore database to read directly; SQLAlchemy or JDBC form.", metavar="URL")
 TABLES = Option(
     "tables",

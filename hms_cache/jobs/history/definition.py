@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hms_cache.jobs.frame import DATABASE, METASTORE, Job, Option
+from hms_cache.jobs.frame import AUTH, DATABASE, METASTORE, Job, Option
 
 JOB = Job(
     name="history",
@@ -14,6 +14,7 @@ JOB = Job(
     main="hms_cache.jobs.history.main:main",
     options=(
         METASTORE,
+        AUTH,
         DATABASE,
         Option(
             "output",

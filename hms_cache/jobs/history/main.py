@@ -27,7 +27,10 @@ from hms_cache.jobs.sources.origin import Origin
 def main(run: JobRun) -> JobResult:
     """Updates the history to the log's end. Raises EventLogError if the log does not continue it."""
     options = run.options
-    origin, output = Origin.of_options(options), str(options["output"]).rstrip("/")
+    place = {name: str(options[name]) for name in ("metastore", "database") if options[name]}
+    if "metastore" in place and run.auth:
+        place["auth"] = run.auth
+    origin, output = Origin.of_options(place), str(options["output"]).rstrip("/")
     with origin.following() as log:
         last_event_id = log.head().last_event_id
     table = history_table(run.spark, output, options["format"], options["checkpoint"])
@@ -41,7 +44,7 @@ def main(run: JobRun) -> JobResult:
             "it back, or begin another history elsewhere"
         )
     start = str(options["start"]) if before is None else str(before)
-    source = origin.options | {"start": start, "end": str(last_event_id)}
+    source = place | {"start": start, "end": str(last_event_id)}
     if run.dry_run:
         with run.progress.step("Counting events"):
             events = run.spark.read.format("hms_events").options(**source, message="none").load().count()

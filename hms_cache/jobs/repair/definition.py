@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hms_cache.jobs.frame import DATABASE, METASTORE, REQUESTS_PER_S, TABLES, Job, Option
+from hms_cache.jobs.frame import AUTH, DATABASE, METASTORE, REQUESTS_PER_S, TABLES, Job, Option
 
 JOB = Job(
     name="repair",
@@ -23,6 +23,7 @@ JOB = Job(
     needs_spark=False,
     options=(
         Option("metastore", METASTORE.help, required=True, metavar=METASTORE.metavar),
+        AUTH,
         Option("database", "Metastore database to read names and locations from.", metavar=DATABASE.metavar),
         TABLES,
         Option("mode", "What to change; sync is both.", default="sync", choices=("add", "drop", "sync")),

@@ -89,7 +89,7 @@ def _plan(
     plans: list[TablePlan] = []
     notes: list[tuple[str, str, str, str]] = []
     with ExitStack() as stack:
-        reader = stack.enter_context(closing(MetastoreReader(options["metastore"], fills_cache=False)))
+        reader = stack.enter_context(closing(MetastoreReader(run.metastores, fills_cache=False)))
         known: KnownPartitions = PartitionsOfMetastore(reader)
         if options["database"]:
             known = PartitionsOfDatabase(reader, stack.enter_context(closing(DatabaseReader(options["database"]))))
@@ -164,11 +164,11 @@ def _first(plans: list[TablePlan], shown: int) -> list[tuple[str, str, str, str]
 
 
 def _write(run: JobRun, directories: Directories, pool: ThreadPoolExecutor, file: PlanFile) -> Outcome:
-    uris = run.options["metastore"]
+    metastores = run.metastores
     with (
         run.progress.step("Writing"),
-        MetastoreClient(uris) as client,
-        closing(MetastoreReader(uris, fills_cache=False)) as reader,
+        MetastoreClient(metastores) as client,
+        closing(MetastoreReader(metastores, fills_cache=False)) as reader,
     ):
         writer = RepairWriter(client, PartitionsOfMetastore(reader), directories, pool)
         for batch in file.remaining():

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 
 from thrift.Thrift import TException
 
-from hms_cache.client import MetastoreClient
+from hms_cache.client import MetastoreClient, Metastores
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.errors import HmsCacheError
 from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED
@@ -60,7 +60,7 @@ class Lease:
     One thread sends heartbeats; only that thread uses `_client` once the lease is held.
     """
 
-    def __init__(self, metastore: str, targets: Iterable[Target], *, who: str, wait_s: float = 0) -> None:
+    def __init__(self, metastore: str | Metastores, targets: Iterable[Target], *, who: str, wait_s: float = 0) -> None:
         """Acquires the lease on all targets or on none; waits at most `wait_s`.
 
         Raises LeaseBusyError, MetastoreUnavailableError, TException.

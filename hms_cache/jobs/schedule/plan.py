@@ -17,7 +17,7 @@ from hms_cache.jobs.registry import JOBS
 from hms_cache.values import frozen
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_PLAN_KEYS = {"name", "metastore", "database", "command", "master", "conf", "lease_wait", "job"}
+_PLAN_KEYS = {"name", "metastore", "auth", "database", "command", "master", "conf", "lease_wait", "job"}
 _STEP_KEYS = {"name", "job", "needs", "time_limit", "lease", "lease_wait", "command", "master", "conf", "options"}
 
 
@@ -92,7 +92,9 @@ def _step(
     needs = tuple(map(str, _list(entry.get("needs"), "needs", problems)))
     problems += [f"it needs {one}, which is no job before it" for one in needs if one not in earlier]
     names = {option.name for option in job.options}
-    shared: dict[str, Any] = {key: plan[key] for key in ("metastore", "database") if key in plan and key in names}
+    shared: dict[str, Any] = {
+        key: plan[key] for key in ("metastore", "auth", "database") if key in plan and key in names
+    }
     given = entry.get("options", {})
     # One source of the catalog is enough if the job accepts either.
     if {"metastore", "database"} & given.keys() and not any(

@@ -3,6 +3,7 @@
 ``spark.read.format("hms_catalog").option("metastore", "thrift://host:9083").load("partitions")``
 
 Options: ``kind`` (or the path): databases, tables, columns, partitions or statistics; ``metastore`` or ``database``;
+``auth``: how to authenticate at the metastore, see `hms_cache.client.authentication.texts`;
 ``tables``: patterns, separated by commas; ``columns``: those to read, separated by commas; ``tables_per_slice`` and
 ``partitions_per_slice``: how much one task reads; ``engine``: whose statistics (hive); ``password_variable``: the
 variable of the environment that holds the database's password.
@@ -45,6 +46,7 @@ from hms_cache.jobs.sources.options import (
 )
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import NAME_COLUMNS, TableScope
+from hms_cache.jobs.sources.task_parts import for_tasks, in_task
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.values import frozen
 
@@ -54,6 +56,7 @@ SLICE_SIZE = SliceSize(tables=500, partitions=20_000)
 OPTIONS = (
     "kind",
     "metastore",
+    "auth",
     "database",
     "password_variable",
     "tables",
@@ -101,6 +104,9 @@ class PartitionSlice(InputPartition):  # type: ignore[misc]
 class HmsCatalogSource(DataSource):  # type: ignore[misc]
     """See the module."""
 
+    session_auth = ""
+    """The option `auth` where it is not given: what `register` has found in the session."""
+
     @classmethod
     def name(cls) -> str:
         return "hms_catalog"
@@ -111,7 +117,7 @@ class HmsCatalogSource(DataSource):  # type: ignore[misc]
         return with_saved_options(columns, {**dict(self.options), "kind": kind}, OPTIONS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        options = all_options(self.options, schema)
+        options = all_options(self.options, schema, self.session_auth)
         return HmsCatalogReader(
             _kind(options),
             Origin.of_options(options),
@@ -178,6 +184,9 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
         return True
 
     def partitions(self) -> Sequence[InputPartition]:
+        return for_tasks(self._slices(), self._origin)
+
+    def _slices(self) -> list[InputPartition]:
         with self._origin.reading() as reader:
             if self._kind == "databases":
                 slices: list[InputPartition] = [
@@ -225,7 +234,8 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
         return map(itemgetter(*self._positions), found) if self._positions else (() for _ in found)
 
     def _rows(self, partition: InputPartition) -> Iterator[rows.Row]:
-        with self._origin.reading() as reader:
+        partition, origin = in_task(partition, self._origin)
+        with origin.reading() as reader:
             if isinstance(partition, DatabaseSlice):
                 yield from self._read_databases(reader, partition)
             elif isinstance(partition, TableSlice):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hms_cache.client import MetastoreClient
+from hms_cache.client import MetastoreClient, Metastores
 from hms_cache.notifications.event_log import UNKNOWN_HISTORY, LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest
@@ -11,7 +11,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest
 class MetastoreEventLog:
     """See `hms_cache.notifications.event_log.EventLog`. For one thread at a time."""
 
-    def __init__(self, uris: str) -> None:
+    def __init__(self, uris: str | Metastores) -> None:
         """`uris`: as in `MetastoreClient`. Raises ConfigurationError."""
         self._client = MetastoreClient(uris)
 

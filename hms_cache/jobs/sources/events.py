@@ -2,7 +2,8 @@
 
 ``spark.readStream.format("hms_events").option("metastore", "thrift://host:9083").load()``
 
-Options: ``metastore`` or ``database``; ``start``: earliest (default), latest, or the id of the event to begin after;
+Options: ``metastore`` (with ``auth``, as of ``hms_catalog``) or ``database``; ``start``: earliest (default), latest, or
+the id of the event to begin after;
 ``end``: the id of the last event, else the log's end; ``message``: json (default: the text, unpacked), raw (as stored)
 or none; ``events_per_slice``: how much one task reads; ``max_events_per_batch`` (streams); ``columns``: those to read,
 separated by commas. Without ``message`` among them no text is unpacked.
@@ -55,6 +56,7 @@ from hms_cache.jobs.sources.options import (
     with_saved_options,
 )
 from hms_cache.jobs.sources.origin import Origin
+from hms_cache.jobs.sources.task_parts import for_tasks, in_task
 from hms_cache.notifications.event_log import EventLog
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.messages import MessageError, decode_message
@@ -80,6 +82,7 @@ SCHEMA = StructType(
 
 OPTIONS = (
     "metastore",
+    "auth",
     "database",
     "password_variable",
     "start",
@@ -116,9 +119,11 @@ class EventOptions:
     """The columns to answer, by their place in the schema."""
 
     @classmethod
-    def of_options(cls, options: Mapping[str, str], columns: StructType = SCHEMA) -> EventOptions:
+    def of_options(
+        cls, options: Mapping[str, str], columns: StructType = SCHEMA, session_auth: str = ""
+    ) -> EventOptions:
         """Raises ConfigurationError."""
-        options = all_options(options, columns)
+        options = all_options(options, columns, session_auth)
         positions = tuple(column_positions(columns, SCHEMA))
         start = str(options.get("start") or "earliest").strip().lower()
         if start not in ("earliest", "latest") and not start.isdigit():
@@ -152,16 +157,20 @@ class EventOptions:
         last = log.head().last_event_id
         return last if self.end is None else min(last, self.end)
 
-    def slices(self, after_event_id: int, last_event_id: int) -> list[EventSlice]:
+    def slices(self, after_event_id: int, last_event_id: int) -> Sequence[InputPartition]:
         """The events in parts, one for each task."""
         starts = range(after_event_id, last_event_id, self.events_per_slice)
-        return [EventSlice(start, min(start + self.events_per_slice, last_event_id)) for start in starts]
+        parts = [EventSlice(start, min(start + self.events_per_slice, last_event_id)) for start in starts]
+        return for_tasks(parts, self.origin)
 
-    def read(self, part: EventSlice, admitted: Mapping[str, frozenset[str]] | None = None) -> Iterator[tuple[Any, ...]]:
+    def read(
+        self, partition: InputPartition, admitted: Mapping[str, frozenset[str]] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
         """The rows of one part, of events with the admitted values by column. Raises EventLogError when one is
         missing."""
         conditions = (admitted or {}).items()
-        with self.origin.following() as log:
+        part, origin = in_task(partition, self.origin)
+        with origin.following() as log:
             for row in read_events(log, part.after_event_id, part.last_event_id):
                 if all(getattr(row, column) in values for column, values in conditions):
                     values = self._values(row)
@@ -194,6 +203,9 @@ class EventOptions:
 class HmsEventsSource(DataSource):  # type: ignore[misc]
     """See the module."""
 
+    session_auth = ""
+    """As of `HmsCatalogSource`."""
+
     @classmethod
     def name(cls) -> str:
         return "hms_events"
@@ -202,10 +214,10 @@ class HmsEventsSource(DataSource):  # type: ignore[misc]
         return with_saved_options(chosen_columns(SCHEMA, self.options), self.options, OPTIONS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return HmsEventsReader(EventOptions.of_options(self.options, schema))
+        return HmsEventsReader(EventOptions.of_options(self.options, schema, self.session_auth))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return HmsEventsStreamReader(EventOptions.of_options(self.options, schema))
+        return HmsEventsStreamReader(EventOptions.of_options(self.options, schema, self.session_auth))
 
 
 class HmsEventsReader(DataSourceReader):  # type: ignore[misc]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hms_cache.batches import batches
-from hms_cache.client import MetastoreClient
+from hms_cache.client import MetastoreClient, Metastores
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.metadata.column_types import column_names
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -42,7 +42,7 @@ CAPABILITIES = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
 class MetastoreReader:
     """See `CatalogReader`. For one thread at a time."""
 
-    def __init__(self, uris: str, *, fills_cache: bool = True) -> None:
+    def __init__(self, uris: str | Metastores, *, fills_cache: bool = True) -> None:
         """`uris`, `fills_cache`: as in `MetastoreClient`. Raises ConfigurationError."""
         self._client = MetastoreClient(uris, fills_cache=fills_cache)
 

@@ -107,8 +107,9 @@ def with_saved_options(schema: StructType, options: Mapping[str, str], names: Se
     return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])
 
 
-def all_options(options: Mapping[str, str], schema: StructType) -> dict[str, str]:
-    """The options, and those that the schema carries, by their names in lower case. Raises ConfigurationError."""
+def all_options(options: Mapping[str, str], schema: StructType, session_auth: str = "") -> dict[str, str]:
+    """The options, and those that the schema carries, by their names in lower case. `session_auth`: the option `auth`
+    where neither has it. Raises ConfigurationError."""
     given = {str(name).lower(): value for name, value in options.items()}
     saved: dict[str, str] = {}
     for column in schema.fields:
@@ -120,4 +121,6 @@ def all_options(options: Mapping[str, str], schema: StructType) -> dict[str, str
                 "the option password_variable, the name of the variable of the environment that holds it"
             )
         given = saved | given
+    if given.get("metastore") and not given.get("auth"):
+        given["auth"] = session_auth
     return given

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
+from hms_cache.client import Metastores, for_tasks
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_reader import CatalogReader
 from hms_cache.jobs.sources.event_logs import MetastoreEventLog
@@ -17,12 +19,12 @@ from hms_cache.values import frozen
 class Origin:
     """A metastore's URIs or a metastore database's URL: one of the two. Travels to Spark's workers."""
 
-    metastore: str | None = None
+    metastore: Metastores | str | None = None
     database: str | None = None
 
     @classmethod
     def of_options(cls, options: Mapping[str, str]) -> Origin:
-        """Of the options ``metastore`` and ``database`` (with ``password_variable``).
+        """Of the options ``metastore`` (with ``auth``) and ``database`` (with ``password_variable``).
 
         Raises ConfigurationError unless one of them is given.
         """
@@ -33,12 +35,13 @@ class Origin:
                 "commas) and database (the URL of the metastore database). A table made by CREATE TABLE … USING "
                 "has them if it is made without a list of columns; the option columns chooses some"
             )
-        return cls(metastore or None, database or None)
+        if metastore:
+            return cls(Metastores.of_texts(metastore, options.get("auth")))
+        return cls(None, database)
 
-    @property
-    def options(self) -> dict[str, str]:
-        """As options of a source."""
-        return {"database": self.database} if self.database else {"metastore": self.metastore or ""}
+    def for_tasks(self) -> Origin:
+        """The same for tasks of Spark. Raises what `hms_cache.client.for_tasks` raises."""
+        return replace(self, metastore=for_tasks(self.metastore)) if isinstance(self.metastore, Metastores) else self
 
     @contextmanager
     def reading(self, *, fills_cache: bool = True) -> Iterator[CatalogReader]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hms_cache.client import for_tasks
 from hms_cache.jobs.frame import JobRun
 from hms_cache.jobs.statistics import table_level
 from hms_cache.jobs.statistics.columns import StatisticsColumn, passes
@@ -168,7 +169,7 @@ def target_of(run: JobRun, work: TableWork, tasks: int | None = None) -> Target:
     options = run.options
     tasks = tasks or _writing_tasks(run)
     return Target(
-        options["metastore"],
+        for_tasks(run.metastores),
         work.name,
         options["engine"],
         options["batch_partitions"],

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.types import ArrayType, StructType
 
+from hms_cache.client import Metastores, for_tasks
 from hms_cache.jobs.files.directories import AWAY, OF_DIRECTORIES, DirectoryFiles, DirectoryLister, is_hidden
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
@@ -329,15 +330,17 @@ def are_most(some: int, partitions: int) -> bool:
 _BESIDE = 10
 
 
-def transform(slices: DataFrame, metastore: str, sample_bytes: int | None = None) -> DataFrame:
+def transform(slices: DataFrame, metastore: Metastores, sample_bytes: int | None = None) -> DataFrame:
     """Returns the partitions and tables in `slices` (`lacking.SLICES`) with their files (`FOUND`).
 
     :param sample_bytes: for units with more bytes, a sample of about this size is to be read.
     """
-    return slices.mapInArrow(_looker(metastore, sample_bytes), FOUND)
+    return slices.mapInArrow(_looker(for_tasks(metastore), sample_bytes), FOUND)
 
 
-def _looker(metastore: str, sample_bytes: int | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _looker(
+    metastore: Metastores, sample_bytes: int | None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
 

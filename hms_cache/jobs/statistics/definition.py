@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hms_cache.jobs.frame import DATABASE, METASTORE, TABLES, Job, Option
+from hms_cache.jobs.frame import AUTH, DATABASE, METASTORE, TABLES, Job, Option
 
 
 def spark_settings(options: Mapping[str, Any]) -> dict[str, str]:
@@ -32,6 +32,7 @@ JOB = Job(
     main="hms_cache.jobs.statistics.main:main",
     options=(
         Option("metastore", METASTORE.help, required=True, metavar=METASTORE.metavar),
+        AUTH,
         DATABASE,
         TABLES,
         Option("state", "File that keeps how far the notification log is followed, for the plan.", metavar="FILE"),

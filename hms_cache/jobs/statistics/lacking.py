@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import ArrayType, StructField, StructType
 
 from hms_cache.batches import batches
-from hms_cache.client import MetastoreClient
+from hms_cache.client import MetastoreClient, Metastores, for_tasks
 from hms_cache.jobs.sources.catalog_reader import TableName
 from hms_cache.jobs.sources.fields import BOOLEAN, INTEGER, STRING, fields, required
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS
@@ -53,13 +53,13 @@ LACKING = StructType(
 )
 
 
-def transform(slices: DataFrame, metastore: str, engine: str) -> DataFrame:
+def transform(slices: DataFrame, metastore: Metastores, engine: str) -> DataFrame:
     """Returns those of the partitions and tables in `slices` (`SLICES`) that lack statistics of a column
     (`LACKING`)."""
-    return slices.mapInArrow(_finder(metastore, engine), LACKING)
+    return slices.mapInArrow(_finder(for_tasks(metastore), engine), LACKING)
 
 
-def _finder(metastore: str, engine: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _finder(metastore: Metastores, engine: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
 

@@ -91,7 +91,7 @@ def main(run: JobRun) -> JobResult:
 
     Raises ConfigurationError, MetastoreUnavailableError. Failures of single tables are reported at the end.
     """
-    metastore = run.options["metastore"]
+    metastore = run.metastores
     max_bytes = _size(run, "max_bytes")
     scope = TableScope(tuple(pattern.lower() for pattern in run.options["tables"]))
     file = PlaceFile(run.options["state"]) if run.options["state"] else None
@@ -141,12 +141,12 @@ def _choose(run: JobRun, work: list[TableWork], changes: dict[TableName, Changes
     if work:
         with run.progress.step("Looking at files"):
             sample_bytes = _size(run, "sample_above")
-            for row in data_files.transform(_slices(run, work), run.options["metastore"], sample_bytes).collect():
+            for row in data_files.transform(_slices(run, work), run.metastores, sample_bytes).collect():
                 files_of.setdefault(_owner(row), {})[row["partition"]] = data_files.unit_files(row)
     if work and not run.options["all"]:
         with run.progress.step("Looking for partitions without statistics"):
             slices = _slices(run, work)
-            for row in lacking.transform(slices, run.options["metastore"], run.options["engine"]).collect():
+            for row in lacking.transform(slices, run.metastores, run.options["engine"]).collect():
                 lacking_of.setdefault(_owner(row), set()).add(row["partition"])
     for one in work:
         if one.names and not reads_files(run.spark, one.table):
@@ -253,7 +253,7 @@ def _work_on(run: JobRun, one: TableWork, computation: Computation, cores: int) 
         try:
             with ExitStack() as stack:
                 if one.snapshot is not None:
-                    _begin(run, one, done, stack.enter_context(Transaction(run.options["metastore"], one.table)))
+                    _begin(run, one, done, stack.enter_context(Transaction(run.metastores, one.table)))
                     computation = computation.begun_again()
                 _write(run, one, computation, done, cores)
             if one.sampled:
@@ -291,7 +291,7 @@ def _withdraw_outdated(run: JobRun, one: TableWork, done: _Done) -> None:
 def _begin(run: JobRun, one: TableWork, done: _Done, transaction: Transaction) -> None:
     """Checks the chosen units of a transactional table again, as visible to the transaction."""
     one.snapshot, one.write_id = transaction.snapshot, transaction.write_id
-    chosen = data_files.transform(_slices(run, [one], chosen=True), run.options["metastore"])
+    chosen = data_files.transform(_slices(run, [one], chosen=True), run.metastores)
     found = {row["partition"]: data_files.unit_files(row) for row in chosen.collect()}
     one.files = {**one.files, **found}
     done.failures += ((one.label, unit, each.problem) for unit, each in found.items() if each.problem is not None)
@@ -373,7 +373,7 @@ def _add_histograms(run: JobRun, one: TableWork, done: _Done) -> None:
     found = histograms(run.spark, rows, one.columns) if rows is not None else {}
     if not found:
         return
-    with MetastoreClient(run.options["metastore"]) as client:
+    with MetastoreClient(run.metastores) as client:
         reason = record_table(
             client,
             one.table,
@@ -396,7 +396,7 @@ def _rows_of_all(one: TableWork, rows_now: int) -> int | None:
 def _stored(run: JobRun, one: TableWork) -> tuple[AggrStats, TotalsOfColumns]:
     """The stored statistics of all partitions, merged."""
     database = run.options["database"]
-    origin = Origin(database=database) if database else Origin(metastore=run.options["metastore"])
+    origin = Origin(database=database) if database else Origin(metastore=run.metastores)
     slices, engine = _slice_rows([one]), run.options["engine"]
     if len(slices) == 1:  # little data: faster without a Spark job
         partials = list(table_level.partials(slices, origin, engine))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from hms_cache.client import MetastoreClient
+from hms_cache.client import MetastoreClient, Metastores
 from hms_cache.jobs.sources.catalog_reader import tables_within
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TableScope, shown_name
@@ -219,7 +219,7 @@ def _shuffled(some: list[T], chance: random.Random | None) -> list[T]:
     return some
 
 
-def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[tuple[Table, str]]]:
+def tables_in(metastore: Metastores, scope: TableScope) -> tuple[list[TableWork], list[tuple[Table, str]]]:
     """The tables of the scope that Spark reads as Hive does, with the names of all partitions; and the excluded ones,
     with the reason.
 

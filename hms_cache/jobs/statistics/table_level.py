@@ -71,7 +71,7 @@ class Together:
 def transform(slices: DataFrame, origin: Origin, engine: str) -> DataFrame:
     """Merges the statistics of the partitions of each slice (`lacking.SLICES`), which belong to one table
     (`PARTIAL`)."""
-    return slices.mapInArrow(_merger(origin, engine), PARTIAL)
+    return slices.mapInArrow(_merger(origin.for_tasks(), engine), PARTIAL)
 
 
 def _merger(origin: Origin, engine: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 
 from hms_cache.batches import batches
-from hms_cache.client import MetastoreClient
+from hms_cache.client import MetastoreClient, Metastores
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED
 from hms_cache.jobs.statistics.acid import Snapshot, is_insert_only
@@ -62,7 +62,7 @@ class Transaction:
     A thread sends heartbeats, over a connection of its own.
     """
 
-    def __init__(self, metastore: str, table: Table) -> None:
+    def __init__(self, metastore: Metastores, table: Table) -> None:
         """Begins the transaction. Raises the errors of the metastore."""
         self._metastore = metastore
         self._ended = threading.Event()

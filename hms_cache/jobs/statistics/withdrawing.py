@@ -27,7 +27,7 @@ def withdraw(run: JobRun, table: Table, files: Mapping[str | None, UnitFiles]) -
     written, altered or dropped since then are not changed. Raises the errors of the metastore."""
     units = [_unit(unit, found.location, found.recorded) for unit, found in files.items() if found.recorded is not None]
     if units:
-        with MetastoreClient(run.options["metastore"]) as client:
+        with MetastoreClient(run.metastores) as client:
             _withdraw(client, table, units, run.options["batch_partitions"])
 
 
@@ -35,7 +35,7 @@ def withdraw_of_table(run: JobRun, table: Table) -> None:
     """Withdraws all claims for a table that is now excluded, for example because its files were declared to begin with
     a header after its statistics were computed. Afterwards, nothing marks the table as computed. Raises the errors of
     the metastore."""
-    metastore, parameters = run.options["metastore"], table.parameters or {}
+    metastore, parameters = run.metastores, table.parameters or {}
     if is_transactional(table):
         return  # earlier claims are not valid for any snapshot
     with MetastoreClient(metastore) as client:

@@ -16,7 +16,7 @@ from pyspark.sql.types import BinaryType, StructType
 from thrift.Thrift import TException
 
 from hms_cache.batches import batches
-from hms_cache.client import MetastoreClient, OutcomeUnknownError
+from hms_cache.client import MetastoreClient, Metastores, OutcomeUnknownError
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.fields import BOOLEAN, INTEGER, LONG, STRING, fields, required
 from hms_cache.jobs.statistics.acid import Snapshot
@@ -84,7 +84,7 @@ last row of a task contains merged statistics of everything it wrote, and encode
 class Target:
     """The table whose statistics are written, and how. Serialized to Spark's workers."""
 
-    metastore: str
+    metastore: Metastores
     table: TableName
     engine: str
     batch_partitions: int
@@ -269,7 +269,7 @@ class _Connections:
         self._stack.close()
 
     @contextmanager
-    def one(self, metastore: str) -> Iterator[tuple[MetastoreClient, FigureLister]]:
+    def one(self, metastore: Metastores) -> Iterator[tuple[MetastoreClient, FigureLister]]:
         """A free connection, or a new one."""
         try:
             found = self._free.get_nowait()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hms_cache.jobs.frame import DATABASE, TABLES, Job, Option
+from hms_cache.jobs.frame import AUTH, DATABASE, TABLES, Job, Option
 
 JOB = Job(
     name="verify",
@@ -20,6 +20,7 @@ JOB = Job(
             multiple=True,
             metavar="URI",
         ),
+        AUTH,
         DATABASE,
         TABLES,
         Option("rechecks", "How often a difference is checked again.", kind=int, default=3, minimum=1),

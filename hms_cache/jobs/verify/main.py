@@ -26,6 +26,7 @@ def main(run: JobRun) -> JobResult:
     run.spark.dataSource.register(HmsDifferencesSource)
     source = {
         "servers": " ".join(options["server"]),
+        "auth": run.auth,
         "database": options["database"],
         "tables": ",".join(options["tables"]),
         "rechecks": str(options["rechecks"]),

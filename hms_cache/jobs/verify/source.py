@@ -1,7 +1,7 @@
 """The data source ``hms_differences``: differences between the answers of servers and the database, as rows.
 
-Options: ``servers`` (URIs, separated by blanks), ``database``, ``tables``, ``rechecks``, ``recheck_wait_s``,
-``tables_per_slice``, ``partitions_per_slice``, ``sample`` and ``turn``.
+Options: ``servers`` (URIs, separated by blanks), ``auth`` (at all of them), ``database``, ``tables``, ``rechecks``,
+``recheck_wait_s``, ``tables_per_slice``, ``partitions_per_slice``, ``sample`` and ``turn``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from hms_cache.batches import batches
+from hms_cache.client import Metastores
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, packed
 from hms_cache.jobs.sources.database_reader import DatabaseReader
 from hms_cache.jobs.sources.fields import LONG, STRING, fields, required
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.options import SliceSize, positive
+from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TableScope
+from hms_cache.jobs.sources.task_parts import TaskPart, for_tasks
 from hms_cache.jobs.verify.comparison import Recheck, compare_unit
 from hms_cache.jobs.verify.objects import Unit
 from hms_cache.values import frozen
@@ -93,7 +96,7 @@ class HmsDifferencesSource(DataSource):  # type: ignore[misc]
         if not servers or not database:
             raise ConfigurationError("verify needs at least one server (thrift://host:port) and the database's URL")
         return HmsDifferencesReader(
-            servers,
+            [Metastores.of_texts(server, self.options.get("auth")) for server in servers],
             database,
             TableScope.of_text(self.options.get("tables")),
             Recheck(positive(self.options, "rechecks", 3), float(self.options.get("recheck_wait_s") or 2.0)),
@@ -107,7 +110,7 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
 
     def __init__(
         self,
-        servers: Sequence[str],
+        servers: Sequence[Metastores | str],
         database: str,
         scope: TableScope,
         recheck: Recheck,
@@ -123,16 +126,17 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> Sequence[InputPartition]:
         """For each server, the units of all databases and tables that exist in the database or on the server."""
+        return [part for server in self._servers for part in for_tasks(self._of_server(server), Origin(server))]
+
+    def _of_server(self, server: Metastores | str) -> list[InputPartition]:
         units: list[InputPartition] = []
-        with closing(DatabaseReader(self._database)) as reader:
-            for server in self._servers:
-                with closing(MetastoreReader(server)) as client:
-                    catalogs = {*reader.catalog_names(), *client.catalog_names()}
-                    for catalog in filter(self._scope.admits, sorted(catalogs)):
-                        databases = {*reader.database_names(catalog), *client.database_names(catalog)}
-                        for database in sorted(databases):
-                            if self._scope.admits(catalog, database):
-                                units.extend(self._units(reader, client, server, catalog, database))
+        with closing(DatabaseReader(self._database)) as reader, closing(MetastoreReader(server)) as client:
+            catalogs = {*reader.catalog_names(), *client.catalog_names()}
+            for catalog in filter(self._scope.admits, sorted(catalogs)):
+                databases = {*reader.database_names(catalog), *client.database_names(catalog)}
+                for database in sorted(databases):
+                    if self._scope.admits(catalog, database):
+                        units.extend(self._units(reader, client, str(server), catalog, database))
         return units
 
     def _units(
@@ -151,8 +155,10 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
             yield Unit(server, catalog, database, ranges=some)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        unit: Unit = partition
-        with closing(DatabaseReader(self._database)) as database, closing(MetastoreReader(unit.server)) as server:
+        whole, access = (partition.part, partition.origin) if isinstance(partition, TaskPart) else (partition, None)
+        unit: Unit = whole
+        origin = access or Origin(next(one for one in self._servers if str(one) == unit.server))
+        with closing(DatabaseReader(self._database)) as database, origin.reading() as server:
             compared, findings = compare_unit(server, database, unit, self._recheck)
         place = (unit.server, unit.catalog, unit.database)
         yield (*place, None, None, None, "compared", None, None, None, compared, None)

@@ -11,11 +11,20 @@ import pytest
 
 from benchmarks.java_metastore import JavaMetastore
 from hms_cache.authentication.delegation.token_format import Token, TokenIdentifier
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.client import (
+    AuthenticationRefusedError,
+    CredentialsError,
+    DelegationToken,
+    MetastoreClient,
+    Metastores,
+    authentication_of,
+    for_tasks,
+)
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException
 from tests.clients.spark.test_kerberos import SERVICE, class_path
 from tests.conftest import ServerLookup
 from tests.differential.metastores import own_database, start_ours
-from tests.server.conftest import Link
+from tests.server.conftest import Link, table
 from tests.server.kerberos_realm import REALM, Realm, SaslSocket, realm_of_this_process
 from tests.server.test_delegation_tokens import asked, link_over
 
@@ -47,7 +56,7 @@ def ports(
             directory,
             cached=False,
             heap="1g",
-            classes=[class_path(directory, **proxies)],
+            classes=[class_path(directory, "authentication,integrity,privacy", **proxies)],
             properties={
                 "metastore.sasl.enabled": "true",
                 "metastore.kerberos.keytab.file": keytab,
@@ -137,3 +146,34 @@ def test_what_a_challenge_says(sockets: Callable[[str], SaslSocket]) -> None:
         found[side] = {name: value for name, value in sock.challenge.items() if name != "nonce"}
     for name in ("realm", "charset", "algorithm"):
         assert found["java"][name] == found["ours"][name]
+
+
+@pytest.mark.parametrize("quality", ["auth", "auth-int", "auth-conf"])
+@pytest.mark.parametrize("side", ["java", "ours"])
+def test_this_projects_own_client(ports: dict[str, int], realm: Realm, side: str, quality: str) -> None:
+    """With a ticket, and with the token that its tasks get: small and large calls, in both directions."""
+    text = f"kerberos server=hive/_HOST@{REALM} ticket_cache=FILE:{realm.directory / 'ann.cache'} protection={quality}"
+    metastores = Metastores.of_texts(f"thrift://localhost:{ports[side]}", text, {})
+    for number, access in enumerate((metastores, for_tasks(metastores))):
+        name = f"own_{side}_{quality}_{number}".replace("-", "_")
+        with MetastoreClient(access) as client:
+            client.call("create_database", Database(name=name, parameters={}))
+            assert client.call("get_database", name).ownerName == "ann"
+            client.call("create_table", table(name, "t", comment="x" * 300_000))
+            for _ in range(3):
+                assert len(client.call("get_table", name, "t").parameters["comment"]) == 300_000
+                assert client.call("get_databases", name) == [name]
+
+
+def test_javas_server_refuses_our_client_in_its_words(ports: dict[str, int]) -> None:
+    for auth, text in (
+        ("ldap user=ann password_file=/dev/null", "nothing in its first line"),
+        (f"token file={__file__}", "is no file of a delegation token"),
+    ):
+        client = MetastoreClient(f"thrift://localhost:{ports['java']}", authentication_of(auth, {}))
+        with client, pytest.raises(CredentialsError, match=text):
+            client.call("get_all_databases")
+    forged = DelegationToken(Token(TokenIdentifier("ann", "", "", 1, 2, 3, 4).encoded(), b"x" * 20))
+    client = MetastoreClient(f"thrift://localhost:{ports['java']}", forged)
+    with client, pytest.raises(AuthenticationRefusedError, match="the metastore says"):
+        client.call("get_all_databases")
