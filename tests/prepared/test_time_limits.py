@@ -41,6 +41,7 @@ def test_after_it():
 """
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(4 * PATIENCE_S)
 def test_a_test_that_catches_its_time_out_ends_its_process(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)

@@ -35,6 +35,7 @@ def refusal(link: Link, method: str, path: tuple[Any, ...]) -> str:
     return ""
 
 
+@pytest.mark.soak
 def test_no_error_repeats_a_long_text(serve: Serve) -> None:
     server = serve()
     link = server.link()

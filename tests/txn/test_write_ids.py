@@ -130,7 +130,7 @@ def test_compacted_writes_are_valid(client: TxnClient) -> None:
     assert text(client) == "d.t:3:M::"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (1, 2))])
 def test_the_latest_write_ids_tell_as_much_as_all(
     seed: int, client: TxnClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -274,6 +274,7 @@ def test_a_connection_that_breaks_is_asked_again_on_another(initialized_database
     assert run_read(initialized_database, counted) == 1
 
 
+@pytest.mark.soak
 def test_answers_that_break_off_anywhere_are_asked_for_again(initialized_database_url: str) -> None:
     """Half of a packet's answers is none of them, and what the next read gets is its own."""
     url = make_url(initialized_database_url)
