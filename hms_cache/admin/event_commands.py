@@ -46,8 +46,8 @@ class EventRoutes:
         others = await self._siblings.ask_all(request) if own.status_code not in (400, 404) else {}
         if not others:
             return own
-        answers = {str(self._siblings.own_index): _told(own.status_code, bytes(own.body).decode())}
-        answers |= {str(index): _told(*answer) for index, answer in others.items()}
+        answers = {str(self._siblings.own_index): _worker_reply(own.status_code, bytes(own.body).decode())}
+        answers |= {str(index): _worker_reply(*answer) for index, answer in others.items()}
         agreed = all(answer["ok"] for answer in answers.values())
         first = answers[str(self._siblings.own_index)]
         body = {"status": first["status"], "reason": first["reason"], "workers": dict(sorted(answers.items()))}
@@ -77,7 +77,7 @@ class EventRoutes:
         return JSONResponse({"status": report.status.value, "reason": report.reason})
 
 
-def _told(status: int, text: str) -> dict[str, Any]:
+def _worker_reply(status: int, text: str) -> dict[str, Any]:
     """A worker's reply in a common format."""
     if status == 200:
         body: dict[str, Any] = json.loads(text)

@@ -38,7 +38,7 @@ class BackgroundTask:
         self._work = work
         self._stopping = threading.Event()
         self._woken = threading.Event()
-        self._told = ""
+        self._last_failure = ""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -67,12 +67,12 @@ class BackgroundTask:
                 with turns.taken() if self._takes_turns else nullcontext():
                     pause_s = self._work()
             except Exception as error:
-                self._tell(error)
+                self._log_failure(error)
                 pause_s = _AFTER_FAILURE_S
             if not self._stopping.is_set():
                 self._woken.wait(min(pause_s, _LONGEST_PAUSE_S))
 
-    def _tell(self, error: Exception) -> None:
-        told = f"{type(error).__name__}: {error}"[:_LONGEST_FAILURE]
-        is_new, self._told = told != self._told, told
-        _log.error("%s failed; next try in %g s: %s", self._thread.name, _AFTER_FAILURE_S, told, exc_info=is_new)
+    def _log_failure(self, error: Exception) -> None:
+        failure = f"{type(error).__name__}: {error}"[:_LONGEST_FAILURE]
+        is_new, self._last_failure = failure != self._last_failure, failure
+        _log.error("%s failed; next try in %g s: %s", self._thread.name, _AFTER_FAILURE_S, failure, exc_info=is_new)

@@ -320,7 +320,7 @@ def _check_warehouse(findings: Findings, settings: Settings) -> None:
             root = warehouse.allow(warehouse.location(directory))
             assert root is not None
             probe = root.child(f".hms-cache-check-{uuid.uuid4().hex}")
-            with _as_it_was(warehouse, root):
+            with _removing_new_directories(warehouse, root):
                 warehouse.make_directory(root)
                 warehouse.write_file(probe, b"")
                 warehouse.delete_file(probe)
@@ -332,7 +332,7 @@ def _check_warehouse(findings: Findings, settings: Settings) -> None:
 
 
 @contextmanager
-def _as_it_was(warehouse: Warehouse, root: AllowedLocation) -> Iterator[None]:
+def _removing_new_directories(warehouse: Warehouse, root: AllowedLocation) -> Iterator[None]:
     """Removes directories that were created meanwhile, unless they are in use. Raises MetaException."""
     paths = [one.path for one in (root.location, *root.location.ancestors)]
 

@@ -98,7 +98,7 @@ class _Workers:
         self._offered: Configuration | None = None
         """The configuration of the last reload, until a worker has reported whether it is usable."""
         self._offered_at_s = 0.0
-        self._said: set[bytes] = set()
+        self._reload_reports: set[bytes] = set()
         """Reports of workers about it, including workers that have ended since."""
         self._configured = configuration.settings.server
         self._held_ports = held_ports
@@ -298,7 +298,7 @@ class _Workers:
             self._stop()
         elif RELOAD in heard:
             self._listen_to_all()
-            self._said.clear()  # reports about earlier reloads
+            self._reload_reports.clear()  # reports about earlier reloads
             # Before the workers reload: after they have logged it, the file may change again.
             self._reload()
             self._tell_all(RELOAD)
@@ -324,9 +324,9 @@ class _Workers:
         if self._offered is None:
             return True
         self._listen_to_all()
-        if _TAKEN in self._said:
+        if _TAKEN in self._reload_reports:
             self._in_force = self._offered
-        elif _REFUSED not in self._said and self._running and self._may_answer():
+        elif _REFUSED not in self._reload_reports and self._running and self._may_answer():
             return False
         self._offered = None
         return True
@@ -342,7 +342,7 @@ class _Workers:
         """Collects the worker's reports about reloads since the last check."""
         if process != self._awaited:
             with suppress(BlockingIOError):
-                self._said.add(os.read(reading, 4096)[-1:])
+                self._reload_reports.add(os.read(reading, 4096)[-1:])
 
     def _reap(self) -> None:
         """Handles workers that have ended."""

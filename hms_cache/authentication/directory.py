@@ -113,7 +113,7 @@ class Directory:
             for name in self.names_of(user):
                 with self._bound(server, name, password) as own:
                     if own is not None:
-                        self._let_in(own, user, name)
+                        self._check_filters(own, user, name)
                         return
             raise AuthenticationError(_WRONG)
         with self._as_account(server) as account:
@@ -138,7 +138,7 @@ class Directory:
                 raise AuthenticationError("the directory of users refuses this server", "unavailable")
             yield account
 
-    def _let_in(self, own: Any, user: str, name: str) -> None:
+    def _check_filters(self, own: Any, user: str, name: str) -> None:
         """Applies the filters to a user who has bound by this name, which with a domain is not its distinguished
         name."""
         if self._options.domain and self._options.filters.asks:

@@ -60,7 +60,7 @@ class GssapiMechanism(Mechanism):
                 return self._offer()
             return self._choose(response)
         except gssapi.exceptions.GSSError as error:
-            raise AuthenticationError(f"GSSAPI: {told(error)}") from error
+            raise AuthenticationError(f"GSSAPI: {error_text(error)}") from error
 
     def _establish(self, token: bytes) -> bytes:
         import gssapi
@@ -126,13 +126,13 @@ class GssapiLayer:
         try:
             found = self._context.unwrap(data)
         except gssapi.exceptions.GSSError as error:
-            raise AuthenticationError(f"GSSAPI: {told(error)}", "bad_message") from error
+            raise AuthenticationError(f"GSSAPI: {error_text(error)}", "bad_message") from error
         if self._encrypts and not found.encrypted:
             raise AuthenticationError("GSSAPI: auth-conf was agreed on, and a message is not encrypted", "bad_message")
         return bytes(found.message)
 
 
-def told(error: Any) -> str:
+def error_text(error: Any) -> str:
     """The library's message, without its codes."""
     texts = [*error.get_all_statuses(error.maj_code, True), *error.get_all_statuses(error.min_code, False)]
     return ": ".join(text for text in texts if text) if texts else type(error).__name__

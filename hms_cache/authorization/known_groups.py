@@ -62,31 +62,31 @@ class KnownGroups:
         self._lock = threading.Lock()
         """Guards the cached groups; never held while the other system is asked."""
         self._known: OrderedDict[str, tuple[frozenset[str], float]] = OrderedDict()
-        self._silent_until_s = -1.0
-        self._untold: OrderedDict[str, float] = OrderedDict()
+        self._retry_at_s = -1.0
+        self._user_retry_at_s: OrderedDict[str, float] = OrderedDict()
         """Users that are not asked about again, with the end of that period."""
         self.outcomes = {"ok": 0, "kept": 0, "failed": 0}
 
     def of(self, user: str) -> frozenset[str]:
         """Asks the system now. Raises UndecidedError if it fails and no cached answer is recent enough."""
         asked_at_s = self.now_s()
-        if asked_at_s < self._silent_until_s or asked_at_s < self._untold.get(user, -1.0):
+        if asked_at_s < self._retry_at_s or asked_at_s < self._user_retry_at_s.get(user, -1.0):
             return self._kept(user)
         try:
             found = self._ask(user)
         except UserUndecidedError:
             with self._lock:
-                self._untold[user] = self.now_s() + RETRY_INTERVAL_S
-                self._untold.move_to_end(user)
-                if len(self._untold) > MAX_USERS:
-                    self._untold.popitem(last=False)
+                self._user_retry_at_s[user] = self.now_s() + RETRY_INTERVAL_S
+                self._user_retry_at_s.move_to_end(user)
+                if len(self._user_retry_at_s) > MAX_USERS:
+                    self._user_retry_at_s.popitem(last=False)
             return self._kept(user)
         except UndecidedError:
-            self._silent_until_s = self.now_s() + RETRY_INTERVAL_S
+            self._retry_at_s = self.now_s() + RETRY_INTERVAL_S
             return self._kept(user)
         with self._lock:
             self.outcomes["ok"] += 1
-            self._untold.pop(user, None)
+            self._user_retry_at_s.pop(user, None)
             self._known[user] = found, asked_at_s
             self._known.move_to_end(user)
             if len(self._known) > MAX_USERS:

@@ -82,10 +82,10 @@ def _sources_of_views(row: ev.NotificationRow) -> set[TableName]:
 def visible(decisions: Decisions, events: Sequence[Needed]) -> list[bool]:
     """Whether each event is visible, by its needs. Raises UndecidedError, and what the decisions raise."""
     decisions.prepare([one for needed in events for one in needed or ()])
-    return [needed is not None and all(_holds(decisions, one) for one in needed) for needed in events]
+    return [needed is not None and all(_is_granted(decisions, one) for one in needed) for needed in events]
 
 
-def _holds(decisions: Decisions, question: Question) -> bool:
+def _is_granted(decisions: Decisions, question: Question) -> bool:
     action, of = question
     return decisions.show(of) if action is None else decisions.allow(action, of)
 

@@ -137,7 +137,7 @@ def places_that_may_go(
     table = row.table
     if of_partitions and table.sd is not None and table.sd.location:
         own = context.warehouse.location(table.sd.location)
-        texts = [text for text in texts if not _holds(context, text, own)]
+        texts = [text for text in texts if not _contains_table(context, text, own)]
     files = FileAccess(context, transaction.connection)
     files.judge_texts(texts)
     allowed: dict[str, Location] = {}
@@ -152,7 +152,7 @@ def places_that_may_go(
     return {text for text, location in allowed.items() if location not in shared}
 
 
-def _holds(context: StoreContext, text: str, own: Location) -> bool:
+def _contains_table(context: StoreContext, text: str, own: Location) -> bool:
     """Whether this location is, or contains, the table's directory. False for a location that cannot be parsed."""
     try:
         return context.warehouse.location(text).holds(own)

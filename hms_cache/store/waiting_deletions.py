@@ -106,7 +106,7 @@ def release_places(
         for around in (first, *first.ancestors):
             for entry in by_place.get(around, ()):
                 concerned[entry.entry_id] = (entry, around, place)
-                if around == first and _is_made_anew(table, name, entry):
+                if around == first and _is_recreated(table, name, entry):
                     stays.add(entry.entry_id)
     if not concerned:
         return
@@ -155,7 +155,7 @@ def _has_end(properties: str, ends: Sequence[str]) -> bool:
     return "/." in text or "@" in text  # not in normal form, or with the keys of an account
 
 
-def _is_made_anew(table: Table, partition: str | None, entry: WaitingDeletion) -> bool:
+def _is_recreated(table: Table, partition: str | None, entry: WaitingDeletion) -> bool:
     """Whether this is the partition that was dropped, created again. While it exists, a cleaner deletes only those
     files of it that its write ids show to be obsolete."""
     return (

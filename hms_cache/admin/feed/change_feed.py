@@ -133,14 +133,14 @@ class ChangeFeed:
 
     def _find(self, wanted: str, listener: Listener) -> FeedPosition:
         if wanted == "latest":
-            return self._told(self._end(), listener)
+            return self._visible_position(self._end(), listener)
         if wanted == "oldest":
             return oldest_position(self._read_rows, self._sources.read_log_end)
-        position = self._told(FeedPosition.parse(wanted), listener)
+        position = self._visible_position(FeedPosition.parse(wanted), listener)
         self._following(position)
         return position
 
-    def _told(self, position: FeedPosition, listener: Listener) -> FeedPosition:
+    def _visible_position(self, position: FeedPosition, listener: Listener) -> FeedPosition:
         """The position, without the digest if the listener may not see the event.
 
         With the digest a listener could verify a guess of the row's contents, whether it receives or sends the digest.

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hms_cache.authentication.kerberos import LARGEST_TOKEN_BYTES, PIECE_BYTES, QUALITIES, GssapiLayer, told
+from hms_cache.authentication.kerberos import LARGEST_TOKEN_BYTES, PIECE_BYTES, QUALITIES, GssapiLayer, error_text
 from hms_cache.client.authentication.mechanism import ClientMechanism, chosen_quality, no_quality
 from hms_cache.client.errors import AuthenticationRefusedError, CredentialsError, KerberosUnavailableError
 from hms_cache.errors import ConfigurationError
@@ -107,7 +107,7 @@ class GssapiMechanism(ClientMechanism):
             return self._choose(self._context.unwrap(challenge).message)
         except gssapi.exceptions.GSSError as error:
             raise AuthenticationRefusedError(
-                f"GSSAPI: the metastore's answer is not that of {self._server}: {told(error)}"
+                f"GSSAPI: the metastore's answer is not that of {self._server}: {error_text(error)}"
             ) from error
 
     def _choose(self, offer: bytes) -> bytes:
@@ -165,7 +165,7 @@ def _explained(work: Callable[[], T], server: str = "") -> T:
     except gssapi.exceptions.GSSError as error:
         code = int(error.min_code or 0)
         code = code - (1 << 32) if code >= 1 << 31 else code
-        why = told(error)
+        why = error_text(error)
         if code in _UNAVAILABLE or "Cannot contact any KDC" in why:
             raise KerberosUnavailableError(f"Kerberos: {why}") from error
         remedy = "get a ticket with kinit, or name a keytab and its principal (keytab=, principal=)"

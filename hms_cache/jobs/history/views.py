@@ -9,7 +9,7 @@ from hms_cache.jobs.history.tables import read_history
 from hms_cache.jobs.history.transform import churn
 
 
-def _who() -> Column:
+def _caller_or_actor() -> Column:
     """The caller from the audit log; otherwise the user named by the event."""
     return F.coalesce("caller", "actor").alias("actor")
 
@@ -23,7 +23,7 @@ def changes(history: DataFrame) -> DataFrame:
         "table",
         "change",
         "old_name",
-        _who(),
+        _caller_or_actor(),
         "method",
         "partitions",
         "files",
@@ -35,7 +35,7 @@ def actors(history: DataFrame) -> DataFrame:
     """Users who changed a table, with number and last time; `actor` is null if neither log contains it."""
     return (
         history.where(F.col("table").isNotNull())
-        .withColumn("actor", _who())
+        .withColumn("actor", _caller_or_actor())
         .groupBy("actor", "catalog", "database", "table")
         .agg(F.count("*").alias("events"), F.max("event_time").alias("last_event_time"))
         .orderBy(F.desc("events"), "actor", "catalog", "database", "table")

@@ -65,7 +65,7 @@ def run_plan(plan: Plan, *, dry_run: bool, told: Callable[[str], None]) -> list[
         else:
             told(f"{step.name}: started")
             result = _run(step, dry_run=dry_run)
-        told(f"{step.name}: {result.state} after {result.seconds:.1f} s{_said(result)}")
+        told(f"{step.name}: {result.state} after {result.seconds:.1f} s{_reason_suffix(result)}")
         results.append(result)
         states[step.name] = result.state
     return results
@@ -79,7 +79,7 @@ def exit_status_of(results: list[StepResult]) -> int:
     return 0 if states <= {State.DONE} else ATTENTION
 
 
-def _said(result: StepResult) -> str:
+def _reason_suffix(result: StepResult) -> str:
     return f": {result.reason.strip().splitlines()[-1]}" if result.reason.strip() else ""
 
 

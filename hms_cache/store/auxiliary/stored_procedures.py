@@ -91,7 +91,7 @@ class StoredProcedures(PartOfStore):
             database_id = read_database_id(connection, catalog, database)
             if database_id is None:
                 raise NoSuchObjectException(f"There is no database {catalog}.{database}")
-            is_it = (table.c.DB_ID == database_id) & or_(table.c.NAME == name, _is_called(table, name))
+            is_it = (table.c.DB_ID == database_id) & or_(table.c.NAME == name, _has_name(table, name))
             rows = connection.execute(select(key, table.c.NAME).where(is_it).with_for_update()).all()
             found = _called(rows, name)
             if found is not None:
@@ -112,7 +112,7 @@ class StoredProcedures(PartOfStore):
     def _find(self, table: Table, catalog: str | None, database: str, name: str) -> Any:
         catalog, database = _place(catalog, database)
         statement = _in_databases(table, *table.c, DBS.c.NAME.label("DATABASE_NAME"), DBS.c.CTLG_NAME).where(
-            DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database, _is_called(table, name)
+            DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database, _has_name(table, name)
         )
         require_table(self._database, table)
         return _called(run_read(self._database, lambda connection: connection.execute(statement).all()), name)
@@ -123,7 +123,7 @@ class StoredProcedures(PartOfStore):
         def work(transaction: WriteTransaction) -> None:
             database_id = read_database_id(transaction.connection, catalog, database)
             key = next(iter(table.primary_key))
-            is_it = (table.c.DB_ID == database_id) & _is_called(table, name)
+            is_it = (table.c.DB_ID == database_id) & _has_name(table, name)
             rows = transaction.connection.execute(select(key, table.c.NAME).where(is_it).with_for_update()).all()
             found = _called(rows, name)
             if found is not None:
@@ -154,7 +154,7 @@ def _in_databases(table: Table, *columns: Any) -> Select[Any]:
     return select(*columns).select_from(table.join(DBS, DBS.c.DB_ID == table.c.DB_ID))
 
 
-def _is_called(table: Table, name: str | None) -> ColumnElement[bool]:
+def _has_name(table: Table, name: str | None) -> ColumnElement[bool]:
     if name is None:
         return false()
     # SQLite ignores case for ASCII only.

@@ -305,7 +305,7 @@ class Database:
                 raise
             finally:
                 was_cut = is_held and self.held.note_given_back(connection)
-                is_over = was_cut or not self.keeps_connections or (failure is not None and _is_shut(connection))
+                is_over = was_cut or not self.keeps_connections or (failure is not None and _driver_closed(connection))
                 if is_over and not connection.closed:
                     connection.invalidate()
                 if was_cut:
@@ -370,7 +370,7 @@ class Database:
         call_context.statement_answered()
 
 
-def _is_shut(connection: Connection) -> bool:
+def _driver_closed(connection: Connection) -> bool:
     """Whether the driver has closed the connection: a rollback would fail and hide the original error."""
     if connection.closed or connection.invalidated:
         return False

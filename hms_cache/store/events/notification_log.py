@@ -379,7 +379,7 @@ def _clean_batch(transaction: WriteTransaction, before_s: int, now_s: int, batch
         if (
             len(oldest) > batch
             and oldest[-2].EVENT_TIME > now_s
-            and _is_old_after(connection, oldest[-2].EVENT_ID, before_s, now_s)
+            and _is_next_event_old(connection, oldest[-2].EVENT_ID, before_s, now_s)
         ):
             last = oldest[-2].EVENT_ID
     if last is None:
@@ -388,7 +388,7 @@ def _clean_batch(transaction: WriteTransaction, before_s: int, now_s: int, batch
     return result.rowcount
 
 
-def _is_old_after(connection: Connection, event_id: int, before_s: int, now_s: int) -> bool:
+def _is_next_event_old(connection: Connection, event_id: int, before_s: int, now_s: int) -> bool:
     """Whether the next event whose time is not in the future is old."""
     following = select(_LOG.EVENT_TIME).where(_LOG.EVENT_ID > event_id, _LOG.EVENT_TIME <= now_s)
     found = connection.execute(following.order_by(_LOG.EVENT_ID).limit(1)).scalar()

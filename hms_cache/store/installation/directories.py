@@ -213,11 +213,11 @@ def _orphans_below(
                 waiting.append((child, None if levels is None else max(levels - 1, 0)))
             elif location in known.partitions:
                 continue
-            elif _is_nobodys(known, name, levels) and warehouse.is_directory(child):
+            elif _is_unowned(known, name, levels) and warehouse.is_directory(child):
                 yield child
 
 
-def _is_nobodys(known: _Known, name: str, levels: int | None) -> bool:
+def _is_unowned(known: _Known, name: str, levels: int | None) -> bool:
     """Whether a directory of this name, which no row names, could not belong to any object that was not read."""
     if levels is None:
         return known.has_others

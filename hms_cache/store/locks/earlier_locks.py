@@ -40,12 +40,12 @@ class EarlierLocks:
         """As `first_conflict`, among the locks older than `external_id` of transactions other than `txn_id`."""
         earlier = (
             row
-            for row in self._beside(targets)
+            for row in self._overlapping(targets)
             if row.external_id < external_id and (txn_id == 0 or row.txn_id != txn_id)
         )
         return first_conflict(targets, earlier)
 
-    def _beside(self, targets: Sequence[LockTarget]) -> Iterator[LockRow]:
+    def _overlapping(self, targets: Sequence[LockTarget]) -> Iterator[LockRow]:
         """Locks that have a database or table in common with the targets, oldest first."""
         lists: list[list[LockRow]] = []
         wanted: dict[str, set[str | None]] = defaultdict(set)

@@ -87,7 +87,7 @@ def move_directory(
     changes = warehouse.changes(transaction)
     if copying_write_id is not None:
         changes.remove_interrupted_copy(new_place)
-    there = None if changes.resume_rename(place, new_place) else _where_it_is(context, transaction, row, root, place)
+    there = None if changes.resume_rename(place, new_place) else _actual_place(context, transaction, row, root, place)
     if there is not None:
         if changes.is_taken(there, new_place):
             raise InvalidOperationException(
@@ -121,7 +121,7 @@ def release_new_places(
         release_places(context, transaction.connection, table, moved, waiting)
 
 
-def _where_it_is(
+def _actual_place(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, root: Location, place: AllowedLocation
 ) -> AllowedLocation | None:
     """The directory of a partition whose row says that it is at `place`; None if there is none.

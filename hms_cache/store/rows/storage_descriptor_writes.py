@@ -226,7 +226,7 @@ def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[in
 
 
 def _delete_some(connection: Connection, ids: list[int], kept_cd_id: int | None) -> None:
-    found = connection.execute(_what_hangs_on(), {"ids": ids}).all()
+    found = connection.execute(_dependents_of_descriptors(), {"ids": ids}).all()
     # Most have none of the lists: without rows nothing is deleted.
     children = [child for number, child in enumerate(_CHILDREN_OF_SD) if any(row[3 + number] for row in found)]
     lists = _skew_lists(connection, schema.SDS.c.SD_ID.in_(ids)) if _SKEW.intersection(children) else []
@@ -250,7 +250,7 @@ def _delete_some(connection: Connection, ids: list[int], kept_cd_id: int | None)
 
 
 @lru_cache(1)
-def _what_hangs_on() -> Select[Any]:
+def _dependents_of_descriptors() -> Select[Any]:
     """Selects serde and columns of the descriptors `ids`, whether a schema of the registry uses the serde, and for each
     of `_CHILDREN_OF_SD` whether it has rows."""
     has = (exists().where(child == schema.SDS.c.SD_ID) for child in _CHILDREN_OF_SD)

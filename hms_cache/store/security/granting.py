@@ -100,7 +100,7 @@ def grant_all(
         if level.has_columns and target.column is None:
             raise InvalidObjectException("Column name cannot be null.")
         by = (target.column, *_principal(grant), grant.grantInfo.grantor)
-        there = _beside(connection, grant, target) if each_by_itself else _of(held[place], by, grant.authorizer)
+        there = _similar_grants(connection, grant, target) if each_by_itself else _of(held[place], by, grant.authorizer)
         for privilege in _privileges(grant):
             if privilege in there:
                 raise InvalidObjectException(_already_granted(privilege, grant, target))
@@ -345,7 +345,7 @@ def _beside_these(target: Target, grants: Sequence[HiveObjectPrivilege]) -> list
     return conditions
 
 
-def _beside(connection: Connection, grant: HiveObjectPrivilege, target: Target) -> set[str]:
+def _similar_grants(connection: Connection, grant: HiveObjectPrivilege, target: Target) -> set[str]:
     """Privileges of the grantor that the database may consider equal to this one: MySQL ignores some differences of
     names."""
     level = target.level

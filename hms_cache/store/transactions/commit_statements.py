@@ -257,7 +257,7 @@ def _facts_number(txn_id: ColumnElement[int], use_levels: bool, use_write_ids: b
 
 @lru_cache
 def _marking(use_levels: bool, use_write_ids: bool) -> Any:
-    return _to_be_marked().returning(_facts_number(_TXN_ID, use_levels, use_write_ids))
+    return _mark_committed().returning(_facts_number(_TXN_ID, use_levels, use_write_ids))
 
 
 @lru_cache
@@ -271,10 +271,10 @@ _LOCK_ONE: Final = DirectQuery(select(T.TXN_ID).where(T.TXN_ID == _TXN_ID).with_
 @lru_cache
 def _marking_on_mysql(use_write_ids: bool) -> Direct:
     number = _facts_number(_TXN_ID, False, use_write_ids)
-    return Direct(_to_be_marked().where(func.last_insert_id(number) > 0))
+    return Direct(_mark_committed().where(func.last_insert_id(number) > 0))
 
 
-def _to_be_marked() -> Update:
+def _mark_committed() -> Update:
     return update(TXNS).where(and_(T.TXN_ID == _TXN_ID, T.TXN_STATE == TXN_OPEN)).values(TXN_STATE=TXN_COMMITTED)
 
 

@@ -242,7 +242,7 @@ def _take_for_each(connection: Connection, writers: Sequence[_Writer]) -> dict[_
     counters = connection.execute(_locking_counters(len(tables)), _names(tables)).all()
     # After the locks: concurrent calls for the same transaction have committed, and their rows are visible.
     may_write = set(connection.execute(_MAY_WRITING, {"txn_ids": sorted({one[2] for one in writers})}).scalars())
-    have = {tuple(row) for row in connection.execute(_having(len(writers)), _values_of(writers))}
+    have = {tuple(row) for row in connection.execute(_writers_with_ids(len(writers)), _values_of(writers))}
     given, taken = _given(writers, counters, may_write, have)
     for count, names in taken.items():
         connection.execute(_moving_counters(len(names)), {"count": count, **_names(names)})
@@ -310,7 +310,7 @@ def _moving_counters_on_mysql(count: int) -> Direct:
 
 
 @lru_cache(_MAX_TABLES)
-def _having(count: int) -> Select[Any]:
+def _writers_with_ids(count: int) -> Select[Any]:
     """Which of this many writers have write ids. Not by transaction alone, for which there is no index."""
     are_asked = (
         and_(
@@ -325,7 +325,7 @@ def _having(count: int) -> Select[Any]:
 
 @lru_cache(_MAX_TABLES)
 def _having_write_ids(count: int) -> DirectQuery:
-    return DirectQuery(_having(count))
+    return DirectQuery(_writers_with_ids(count))
 
 
 def _values_of(writers: Sequence[_Writer]) -> dict[str, Any]:
