@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,7 @@ def shadow(
     from hms_cache.app.shadow import running
     from hms_cache.app.shadow.comparing import Rules
 
+    logging.getLogger("thrift").addHandler(logging.NullHandler())  # it would repeat what the report says
     if walk and recording:
         raise click.UsageError("--walk and --replay exclude each other")
     if (walk or recording) and record:

@@ -40,7 +40,7 @@ START = """
 import os, pathlib
 place = pathlib.Path("{place}")
 place.write_text('''#!/bin/sh
-case "$PWD" in */work/app-*) export KRB5CCNAME=FILE:/nonexistent KRB5_CONFIG=/nonexistent;; esac
+case "$PWD" in */app-*) export KRB5CCNAME=FILE:/nonexistent KRB5_CONFIG=/nonexistent;; esac
 exec {python} "$@"
 ''')
 place.chmod(0o755)
