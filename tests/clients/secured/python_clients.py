@@ -1,4 +1,4 @@
-"""hmsclient and PyIceberg: the transports that Thrift for Python has, and what each does over them."""
+"""hmsclient and PyIceberg: the transports that Thrift for Python has, and what each does over them. And our own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,17 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport, TTransportBase
 
+from hms_cache.client import MetastoreClient, authentication_of
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Database,
+    FieldSchema,
+    Partition,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
 from tests.clients.secured.site import PASSWORD, USER, Mechanism, Site
+from tests.server.kerberos_realm import REALM
 
 TIMEOUT_MS = 60_000
 
@@ -73,6 +83,42 @@ def hmsclient(site: Site, mechanism: Mechanism, directory: Path, database: str) 
         )
         client.add_partition(client.get_table(database, "t"), ["x"])
         return client.get_partition_names(database, "t", -1)
+
+
+def own(site: Site, mechanism: Mechanism, directory: Path, database: str) -> list[object]:
+    """This project's client: the names of the partitions that it has made."""
+    context = ssl.create_default_context(cafile=str(site.authority.ca_file))
+    if mechanism is Mechanism.MUTUAL_TLS:
+        context.load_cert_chain(site.client_file)
+    (directory / "password").write_text(PASSWORD)
+    (directory / "bearer").write_text(site.issuer.token())
+    number = site.port(mechanism).number
+    uri = f"thrift{'+tls' if mechanism.by_tls else ''}://localhost:{number}"
+    auth = "none"
+    if mechanism is Mechanism.JWT:
+        uri, auth = f"https://localhost:{number}/metastore", f"jwt file={directory / 'bearer'}"
+    elif mechanism is Mechanism.PLAIN:
+        auth = f"ldap user={USER} password_file={directory / 'password'}"
+    elif mechanism is Mechanism.TOKEN:
+        auth = f"token file={site.token_file(directory)}"
+    elif mechanism.by_kerberos:
+        auth = f"kerberos server=hive/_HOST@{REALM}"
+    columns, keys = [FieldSchema("a", "int")], [FieldSchema("p", "string")]
+    with MetastoreClient(uri, authentication_of(auth, {}), tls_context=context) as client:
+        if auth == "none":
+            client.call("set_ugi", USER, [])
+        client.call("create_database", Database(name=database, parameters={}))
+        descriptor = StorageDescriptor(
+            cols=columns,
+            inputFormat=INPUT_FORMAT,
+            outputFormat=OUTPUT_FORMAT,
+            serdeInfo=SerDeInfo(name="t", serializationLib=SIMPLE_SERDE, parameters={}),
+            parameters={},
+        )
+        table = Table(tableName="t", dbName=database, sd=descriptor, partitionKeys=keys, parameters={})
+        client.call("create_table", table)
+        client.call("add_partition", Partition(dbName=database, tableName="t", values=["x"], sd=descriptor))
+        return list(client.call("get_partition_names", database, "t", -1))
 
 
 def pyiceberg(site: Site, mechanism: Mechanism, directory: Path, database: str) -> list[object]:

@@ -26,13 +26,14 @@ pytest.importorskip("kerberos")
 pytest.importorskip("puresasl")
 pytestmark = [pytest.mark.java, pytest.mark.spark, pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(1500)]
 
-CLIENTS = ("spark-2.3", "spark-4.1", "hive-4.0.1", "trino-476", "hmsclient", "pyiceberg")
+CLIENTS = ("spark-2.3", "spark-4.1", "hive-4.0.1", "trino-476", "hmsclient", "pyiceberg", "own")
 RUNS: dict[str, java_clients.Run] = {
     "spark-2.3": java_clients.spark(None),
     "spark-4.1": java_clients.spark("4.1.0"),
     "hive-4.0.1": java_clients.hive,
     "hmsclient": python_clients.hmsclient,
     "pyiceberg": python_clients.pyiceberg,
+    "own": python_clients.own,
 }
 READ = {
     "spark-2.3": [["2"]],
@@ -41,6 +42,7 @@ READ = {
     "trino-476": [[2]],
     "hmsclient": ["p=x"],
     "pyiceberg": [1, 2],
+    "own": ["p=x"],
 }
 """What each has read of what it wrote."""
 
