@@ -60,7 +60,7 @@ class EventRoutes:
         try:
             if not _run(poller, name, request.query_params):
                 outcome = "no such command"
-                return PlainTextResponse("no such command: pause, resume, resync, seek and skip are\n", 404)
+                return PlainTextResponse("no such command; available: pause, resume, resync, seek, skip\n", 404)
         except CommandError as error:
             outcome = str(error)
             return PlainTextResponse(f"{error}\n", 400)
@@ -72,7 +72,7 @@ class EventRoutes:
             return PlainTextResponse(f"{error}\n", 409)
         finally:
             self._sources.operations.end(operation, outcome)
-        _log.warning("events %s was commanded by %s", name, by)
+        _log.warning("events %s requested by %s", name, by)
         report = poller.status_report()
         return JSONResponse({"status": report.status.value, "reason": report.reason})
 

@@ -52,4 +52,4 @@ class LockRoutes:
             return PlainTextResponse(f"{outcome}\n", 409 if isinstance(error, LockIsLive) else 503)
         finally:
             self._sources.operations.end(operation, outcome)
-            _log.warning("%s %d was commanded by %s: %s", name, lock_id, by, outcome)
+            _log.warning("%s %d requested by %s: %s", name, lock_id, by, outcome)

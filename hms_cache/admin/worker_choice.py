@@ -33,7 +33,7 @@ def on_chosen_worker(endpoint: Endpoint, siblings: Siblings) -> Endpoint:
         # Compared as texts, since Python refuses to convert a text of thousands of digits.
         numbers = {str(index): index for index in range(siblings.count)}
         if text and text not in numbers:
-            return PlainTextResponse(f"there is no worker {text[:80]}: 0 to {siblings.count - 1} are\n", 404)
+            return PlainTextResponse(f"there is no worker {text[:80]}; workers are 0 to {siblings.count - 1}\n", 404)
         wanted = siblings.other(numbers.get(text, 0))
         if wanted is None:
             return await endpoint(request)

@@ -203,8 +203,8 @@ def _check_commits_stay(findings: Findings, _settings: Settings, database: Datab
         risky = settings_that_lose_commits(connection)
     if risky:
         findings.warning(
-            f"a crash of the database may take back what it has committed ({', '.join(risky)}): after it, answers by"
-            " lease may be of a state that is gone, for as long as a lease lasts",
+            f"a crash of the database may lose committed transactions ({', '.join(risky)}): afterwards, answers by"
+            " lease may contain lost changes until the lease ends",
             "Have the database write each commit to the disk, or set cache.exactness to check.",
         )
 
@@ -382,14 +382,14 @@ def _check_peer(findings: Findings, settings: Settings, address: str, authentica
     except (AuthenticationRefusedError, CredentialsError, ConfigurationError) as error:
         findings.error(
             f"the peer {address} cannot be asked: {error}",
-            "Say how it is asked with --peer-auth: see docs/security.md.",
+            "Set --peer-auth to how this command authenticates there: see docs/security.md.",
         )
         return
     except (TException, OSError, EOFError, HmsCacheError) as error:
         findings.error(
             f"the peer {address} does not answer: {error}",
-            "Check its address; it must speak binary Thrift, and TLS if the address begins with thrift+tls://. One that"
-            " asks who is there is asked with --peer-auth.",
+            "Check its address. The peer must use binary Thrift, and TLS if the address begins with thrift+tls://. If it"
+            " authenticates clients, use --peer-auth.",
         )
         return
     if not peer.logs_in_transaction:

@@ -96,8 +96,8 @@ def _tell_of_lost_commits(database: Database) -> None:
         risky = settings_that_lose_commits(connection)
     if risky:
         _log.warning(
-            "a crash of the database may take back what it has committed (%s): after it, answers by lease may be of a"
-            " state that is gone, for as long as a lease lasts",
+            "a crash of the database may lose committed transactions (%s): afterwards, answers by lease may contain"
+            " lost changes until the lease ends",
             ", ".join(risky),
         )
 

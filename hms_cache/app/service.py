@@ -421,8 +421,8 @@ class Service:
             for port in ports.ports:
                 if not port.mechanisms:
                     _log.warning(
-                        "port %d asks nobody who they are, beside ports that do: whoever reaches it may do everything"
-                        " under any name",
+                        "port %d does not authenticate clients, although other ports do: everybody who can reach it may"
+                        " do everything under any name",
                         port.number,
                     )
         self._port_states = lambda: tuple(

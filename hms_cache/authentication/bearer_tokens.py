@@ -154,7 +154,7 @@ class BearerTokens:
         claims = self._verified(token, candidates, str(algorithm))
         user = claims.get(self._options.user_claim)
         if not isinstance(user, str) or not user or len(user) > MAX_PRINCIPAL_CHARACTERS or not user.isprintable():
-            raise AuthenticationError(f"the token's claim {self._options.user_claim!r} is no user's name")
+            raise AuthenticationError(f"the token's claim {self._options.user_claim!r} is not a user's name")
         identity = Identity(user, str(claims.get("sub", user)), MECHANISM, groups=self._groups(claims))
         bearer = Bearer(identity, rights_in(claims, self._options.rights_claim))
         self._keep(_digest(token), _Kept(bearer, float(claims["exp"]) + self._options.leeway_s, generation))
@@ -182,7 +182,7 @@ class BearerTokens:
         found = claims.get(claim, []) if claim else []
         texts = [found] if isinstance(found, str) else found
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise AuthenticationError(f"the token's claim {claim!r} is no list of groups")
+            raise AuthenticationError(f"the token's claim {claim!r} is not a list of groups")
         return frozenset(texts)
 
     def _verified(self, token: str, candidates: list[IssuerKey], algorithm: str) -> dict[str, Any]:

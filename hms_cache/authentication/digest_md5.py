@@ -80,7 +80,7 @@ class DigestMd5Mechanism(Mechanism):
             (bool(cnonce), "no cnonce"),
             (told.get("authzid", name) == name, "a token cannot act for another one"),
             (told.get("charset", b"utf-8").lower() == b"utf-8", "another charset"),
-            (re.fullmatch(rb"[0-9]{1,9}", told.get("maxbuf", b"0")) is not None, "maxbuf is no number"),
+            (re.fullmatch(rb"[0-9]{1,9}", told.get("maxbuf", b"0")) is not None, "maxbuf is not a number"),
         ):
             if not is_right:
                 raise AuthenticationError(f"DIGEST-MD5: {what}", "bad_message")

@@ -68,7 +68,7 @@ class LocalNames:
             user = rule.applied(parts, self._default_realm)
             if user is not None:
                 if not user or "/" in user or "@" in user:
-                    raise AuthenticationError(f"auth_to_local makes {user!r} of {principal}, which is no user's name")
+                    raise AuthenticationError(f"auth_to_local maps {principal} to {user!r}, not a user's name")
                 return user
         raise AuthenticationError(f"no rule of auth_to_local applies to {principal}")
 

@@ -65,7 +65,7 @@ class PolicyService:
         """Raises ValueError if the address is not http or https, OSError if the file of authorities is invalid."""
         parts = urllib.parse.urlsplit(options.url)
         if parts.scheme not in SCHEMES or not parts.hostname:
-            raise ValueError(f"{options.url!r} is no address of http or https")
+            raise ValueError(f"{options.url!r} is not an address of http or https")
         self._options = options
         self._host, self._port = parts.hostname, parts.port
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -95,7 +95,7 @@ class PolicyService:
         try:
             found = self._read(document, ends_at_s)
             if not isinstance(found, list) or len(found) != count:
-                raise UndecidedError(f"its result is no list of {count} answers")
+                raise UndecidedError(f"its result is not a list of {count} answers")
             if not all(isinstance(one, bool) for one in found):
                 raise UndecidedError("its answers are not all true or false")
         except (UndecidedError, OSError, http.client.HTTPException, ValueError, RecursionError) as error:

@@ -155,7 +155,7 @@ class KryoReader:
         if self._position != len(self._data):
             raise KryoError(f"{len(self._data) - self._position} bytes follow the root")
         if not isinstance(root, KryoObject):
-            raise KryoError("the root is no object")
+            raise KryoError("the root is not an object")
         return root
 
     def take_apart(self) -> None:
@@ -323,7 +323,7 @@ class KryoReader:
         mark = self.positive()
         if mark == 0:
             if not may_be_null:
-                raise KryoError("null where there is none")
+                raise KryoError("null is not allowed here")
             return None
         if mark > 1:
             if mark - 2 >= len(self._objects):

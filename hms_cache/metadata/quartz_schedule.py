@@ -138,7 +138,7 @@ def _values(text: str, lowest: int, highest: int, names: dict[str, int] | None =
             first = _number(first_text, lowest, highest, names)
             last = _number(last_text, lowest, highest, names) if dash else highest if slash else first
         if first > last and highest == _LAST_YEAR:
-            raise ValueError(f"{span} is no range of years")
+            raise ValueError(f"{span} is not a range of years")
         if first > last:
             # FRI-MON wraps around.
             last += highest - lowest + 1
@@ -150,7 +150,7 @@ def _number(text: str, lowest: int, highest: int, names: dict[str, int] | None) 
     value = (names or {}).get(text)
     if value is None:
         if not (text.isascii() and text.isdigit()):
-            raise ValueError(f"{text!r} is no number")
+            raise ValueError(f"{text!r} is not a number")
         value = int(text)
     if not lowest <= value <= highest:
         raise ValueError(f"{text} is not between {lowest} and {highest}")

@@ -121,7 +121,7 @@ def test_who_commanded_stands_in_the_log_and_on_the_page(
 ) -> None:
     with caplog.at_level(logging.WARNING, "hms_cache.admin"):
         assert running.ask("/commands/flush", issuer.token(sub="olga", **COMMAND), post=True)[0] == 200
-    assert any("commanded by olga at 127.0.0.1" in record.getMessage() for record in caplog.records)
+    assert any("requested by olga at 127.0.0.1" in record.getMessage() for record in caplog.records)
     assert "olga at 127.0.0.1" in running.ask("/operations", issuer.token(**READ))[1]
 
 
@@ -143,7 +143,7 @@ def test_a_command_reaches_the_other_workers_whoever_sends_it(
                 status, told = workers[0].ask("/commands/flush", token, post=True)
                 assert status == 200 and json.loads(told.splitlines()[-1])["finished"]["unreached"] == [], told
             lines = [record.getMessage() for record in caplog.records]
-            assert sum(f"commanded by {name} at 127.0.0.1" in line for line in lines) == 6, lines
+            assert sum(f"requested by {name} at 127.0.0.1" in line for line in lines) == 6, lines
 
 
 def test_a_new_key_is_found_and_an_issuer_that_is_away_is_told_apart_from_a_bad_token(

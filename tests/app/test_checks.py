@@ -411,7 +411,7 @@ def test_databases_that_lose_commits_in_a_crash_are_told_where_leases_rely_on_th
     settings = {"cache__exactness": "lease", "lease__secret": "a secret of this test"}
     (warning,) = texts(run_checks(configured(tmp_path, database__url=url, **settings).settings), "warning")
     lost = "innodb_flush_log_at_trx_commit = 2" if kind == "mariadb" else "fsync = off, synchronous_commit = off"
-    assert f"may take back what it has committed ({lost})" in warning
+    assert f"may lose committed transactions ({lost})" in warning
     server.give_back(url)
 
 

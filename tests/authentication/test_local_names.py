@@ -48,7 +48,7 @@ def test_users_of_principals(principal: str, user: str | None) -> None:
 
 
 def test_a_result_that_is_no_user_is_refused() -> None:
-    with pytest.raises(AuthenticationError, match="no user's name"):
+    with pytest.raises(AuthenticationError, match="not a user's name"):
         LocalNames("RULE:[1:$1@$0](.*)", "APACHE.ORG").of("ann@APACHE.ORG")
 
 

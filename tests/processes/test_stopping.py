@@ -79,7 +79,7 @@ def test_a_command_that_waits_for_the_database(kind: str, start_server: ServerSt
     with silent_tables(server.database_url, kind):
         commanding = threading.Thread(target=command)
         commanding.start()
-        wait_until(lambda: "refresh of default.t was commanded" in server.log, "it has begun")
+        wait_until(lambda: "refresh of default.t requested" in server.log, "it has begun")
         status = server.stop()
         commanding.join()
     assert status == 0, server.log

@@ -217,8 +217,8 @@ WRONG: dict[str, tuple[dict[str, Any], bytes, str]] = {
     "not base64": ({"username": b"\xff!"}, b"no token's identifier", "bad_message"),
     "too long": ({"cnonce": b"x" * 5000}, b"a response of", "bad_message"),
     "another charset": ({"charset": b"iso-8859-1"}, b"another charset", "bad_message"),
-    "no number": ({"maxbuf": b"-1"}, b"maxbuf is no number", "bad_message"),
-    "a long number": ({"maxbuf": b"1" * 3000}, b"maxbuf is no number", "bad_message"),
+    "no number": ({"maxbuf": b"-1"}, b"maxbuf is not a number", "bad_message"),
+    "a long number": ({"maxbuf": b"1" * 3000}, b"maxbuf is not a number", "bad_message"),
     "no directives": ({"cnonce": b'"'}, b"not a response", "bad_message"),
 }
 

@@ -386,7 +386,9 @@ def test_all_ports_are_told_of_and_closed_together(site: Site, serve: Serve, cap
         f"listening on 127.0.0.1:{numbers[2]}: thrift+tls://127.0.0.1:{numbers[2]}, authentication: PLAIN",
         f"listening on 127.0.0.1:{numbers[3]}: https://127.0.0.1:{numbers[3]}/metastore, authentication: JWT",
     ]
-    assert [r.levelname for r in caplog.records if f"port {numbers[0]} asks nobody" in r.getMessage()] == ["WARNING"]
+    assert [r.levelname for r in caplog.records if f"port {numbers[0]} does not authenticate" in r.getMessage()] == [
+        "WARNING"
+    ]
     link = site.link(LDAP)
     assert link.call("getStatus") == 2
     host, port = site.service.management_address or ("", 0)
@@ -495,7 +497,7 @@ def test_the_check_looks_at_each_port(site: Site) -> None:
     findings = Findings()
     check_security(findings, load(command_line=site.settings(), environment={}).settings)
     told = [(one.severity, one.problem) for one in findings.found]
-    assert ("warning", "server (port 9083) asks nobody who they are, beside ports that do") in told
+    assert ("warning", "server (port 9083) does not authenticate clients, although other ports do") in told
     assert not [problem for severity, problem in told if severity == "error"]
     no_authority = site.authority.directory / "none.pem"
     no_authority.write_text("nothing")

@@ -111,8 +111,8 @@ class ListenerGate:
         # A token has three parts separated by dots; anything else is not sent to the issuer.
         if self._bearers is None or token.count(".") != 2:
             raise AuthenticationError(
-                "the change feed is for users: the token is none of admin.listener_tokens_file, of the issuer at"
-                " authentication.jwt_jwks_url, or of commands"
+                "the change feed is for users: the token must be from admin.listener_tokens_file, from the issuer at"
+                " authentication.jwt_jwks_url, or the token of commands"
             )
         identity = self._bearers.known(token) or self._bearers.check(token)
         return identity.user, identity.groups

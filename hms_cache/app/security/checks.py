@@ -105,9 +105,9 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
                     findings.error(f"{where}: {error.problem}", error.remedy)
         if asks and not authenticates(one):
             findings.warning(
-                f"{where} asks nobody who they are, beside ports that do",
-                "Whoever reaches it may do everything under any name: keep it until its clients have moved, and close"
-                " it to all others.",
+                f"{where} does not authenticate clients, although other ports do",
+                "Everybody who can reach it may do everything under any name: keep it only until its clients have"
+                " moved, and block all others.",
             )
         if one.server.transport_mode == "http" and (section.kerberos_enabled or section.plain != "off"):
             findings.error(

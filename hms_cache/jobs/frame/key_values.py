@@ -47,21 +47,21 @@ def _typed(read: Callable[[str], str]) -> Callable[[str], str]:
 def _integer(text: str, bits: int) -> str:
     value = read_integer(text)
     if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise ValueError(f"{text!r} is no whole number of {bits} bits")
+        raise ValueError(f"{text!r} is not an integer of {bits} bits")
     return str(value)
 
 
 def _decimal(text: str) -> str:
     value = read_decimal(text)
     if value is None or abs(value.adjusted()) > _EXPONENT:
-        raise ValueError(f"{text!r} is no decimal")
+        raise ValueError(f"{text!r} is not a decimal")
     return format(value.normalize(Context(prec=len(text) + 1)), "f") if value else "0"
 
 
 def _float(text: str, *, single: bool) -> str:
     value = read_double(text, single)
     if value is None:
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return java_float_text(value, single=single)
 
 

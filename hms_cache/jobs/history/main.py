@@ -40,8 +40,8 @@ def main(run: JobRun) -> JobResult:
         before: int | None = table.read().agg(F.max("event_id")).collect()[0][0]
     if before is not None and not table.has_checkpoint():
         raise HmsCacheError(
-            f"{output} holds events up to {before}, and {table.checkpoint}, which tells where to go on, is gone: put "
-            "it back, or begin another history elsewhere"
+            f"{output} contains events up to {before}, but its checkpoint {table.checkpoint} is missing: restore it, "
+            "or begin another history elsewhere"
         )
     start = str(options["start"]) if before is None else str(before)
     source = place | {"start": start, "end": str(last_event_id)}

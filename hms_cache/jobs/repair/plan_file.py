@@ -56,7 +56,7 @@ class PlanFile:
             batches = [_batch(entry["batch"]) for entry in entries if "batch" in entry]
             done = {int(entry["done"]) for entry in entries if "done" in entry}
         except (ValueError, KeyError, TypeError) as error:
-            raise ConfigurationError(f"{self._path} is no plan of a repair: {error}") from error
+            raise ConfigurationError(f"{self._path} is not a plan of a repair: {error}") from error
         if header["options"] != self._options:
             raise ConfigurationError(
                 f"{self._path} was planned with other options; finish it with those, or remove the file"

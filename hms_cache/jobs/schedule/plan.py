@@ -84,13 +84,13 @@ def _step(
     problems += [f"no such key: {key}" for key in sorted(entry.keys() - _STEP_KEYS)]
     job = JOBS.get(str(entry.get("job")))
     if job is None:
-        problems.append(f"job = {entry.get('job')!r} is none of {', '.join(sorted(JOBS))}")
+        problems.append(f"job = {entry.get('job')!r} is not one of {', '.join(sorted(JOBS))}")
         return None
     name = str(entry.get("name") or job.name)
     if name in earlier:
         problems.append(f"the name {name} is taken; give it another")
     needs = tuple(map(str, _list(entry.get("needs"), "needs", problems)))
-    problems += [f"it needs {one}, which is no job before it" for one in needs if one not in earlier]
+    problems += [f"it needs {one}, which is not an earlier job" for one in needs if one not in earlier]
     names = {option.name for option in job.options}
     shared: dict[str, Any] = {
         key: plan[key] for key in ("metastore", "auth", "database") if key in plan and key in names

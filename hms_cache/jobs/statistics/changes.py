@@ -95,7 +95,7 @@ def changes_since(log: EventLog, places: Mapping[TableName, Place]) -> dict[Tabl
         waiting.pop(head, None)
     for table, place in places.items():
         if place.event_id in waiting and not changes[table].lost:
-            changes[table].lost = f"event {place.event_id} is not the one that it was: the log is another one"
+            changes[table].lost = f"event {place.event_id} is missing or has changed: it is not the same log"
     return changes
 
 
@@ -152,7 +152,7 @@ class PlaceFile:
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError) as error:
-            raise ConfigurationError(f"{self.path} is no file of places: {error}") from error
+            raise ConfigurationError(f"{self.path} is not a file of positions: {error}") from error
 
     def write(self, places: Mapping[TableName, Place]) -> None:
         """Replaces the file atomically."""

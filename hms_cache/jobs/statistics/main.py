@@ -280,8 +280,8 @@ def _withdraw_outdated(run: JobRun, one: TableWork, done: _Done) -> None:
     units = [unit for unit in one.outdated() if unit not in chosen or unit in failed or None in failed]
     if not units:
         return
-    what = "its numbers are" if one.names is None else f"those of {len(units)} partitions are"
-    done.notes.append((one.label, f"{what} no longer exact, and claimed no more to be"))
+    what = "" if one.names is None else f" of {len(units)} partitions"
+    done.notes.append((one.label, f"statistics{what} are outdated, and no longer marked as exact"))
     try:
         withdraw(run, one.table, {unit: one.files[unit] for unit in units})
     except (TException, OutcomeUnknownError) as error:

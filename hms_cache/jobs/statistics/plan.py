@@ -299,9 +299,9 @@ def _read_by_hive_only(table: Table) -> str | None:
     if not is_known or input_format.endswith(".SymlinkTextInputFormat"):
         return f"its rows are read by {input_format}"
     if file_format is None and any(options.get(name, "0") not in ("", "0") for name in _LINES_LEFT_OUT):
-        return f"its files have lines that are no rows ({', '.join(_LINES_LEFT_OUT)}), which Spark does not know"
+        return f"its files have lines that are not rows ({', '.join(_LINES_LEFT_OUT)}), which Spark does not support"
     if file_format == "parquet" and options.get("parquet.column.index.access", "").lower() == "true":
-        return "its files tell columns by their position (parquet.column.index.access), which Spark does not know"
+        return "its columns are matched by position (parquet.column.index.access), which Spark does not support"
     return None
 
 

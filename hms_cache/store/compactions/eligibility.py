@@ -179,7 +179,7 @@ def _without_failing(connection: Connection, context: TxnContext, candidates: Se
     if failing:
         database, table, partition = min(failing, key=repr)
         _LOGGER.warning(
-            "no compaction of %d tables or partitions whose last %d failed, %s.%s %s among them",
+            "not compacting %d tables or partitions whose last %d compactions failed, such as %s.%s %s",
             *(len(failing), context.compactions.max_failed, database, table, partition or ""),
         )
     return [one for one in candidates if one.place not in failing]

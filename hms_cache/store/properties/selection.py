@@ -118,7 +118,7 @@ def project(names: list[str], properties: Properties) -> dict[str, str]:
             try:
                 found.update({str(key): _shown(each) for key, each in value.items() if each is not None})
             except (AttributeError, ValueError) as error:
-                raise SelectionError(f"{name[:200]!r} is no map that can be shown: {error}") from error
+                raise SelectionError(f"{name[:200]!r} cannot be shown as a map: {error}") from error
     return found
 
 

@@ -104,7 +104,7 @@ class TableTruncation(PartOfStore):
         try:
             run_write(self._database, take_back)
         except Exception:
-            _LOG.exception("%s counts as empty, and is not: what it claims could not be taken back", name)
+            _LOG.exception("%s is recorded as empty but is not: its exact statistics could not be withdrawn", name)
 
     def _take_back_of_partitions(
         self,

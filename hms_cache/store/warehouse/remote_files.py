@@ -397,5 +397,5 @@ def marker_suffix(file_system: Any) -> str:
 def _store(file_system: Any) -> KeyStore:
     store = key_store_of(file_system)
     if store is None:
-        raise OSError(f"The driver {type(file_system).__name__} is none of an object store")
+        raise OSError(f"The driver {type(file_system).__name__} is not that of an object store")
     return store

@@ -77,7 +77,7 @@ def test_a_plan_for_other_options_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "plan.json"
     path.write_text(text)
-    with pytest.raises(ConfigurationError, match="no plan"):
+    with pytest.raises(ConfigurationError, match="not a plan"):
         PlanFile(path, OPTIONS).load()
 
 

@@ -77,10 +77,10 @@ WRONG = {
     'jobs = 1\n[[job]]\njob = "repair"\noptions = {metastore = "m"}': ["no such key: jobs"],
     "": ["has no [[job]]"],
     "[[job]\n": ["cannot be read"],
-    '[[job]]\njob = "repiar"': ["'repiar' is none of"],
+    '[[job]]\njob = "repiar"': ["'repiar' is not one of"],
     '[[job]]\njob = "repair"': ["repair needs the option metastore"],
     'metastore = "m"\n[[job]]\njob = "repair"\n[[job]]\njob = "repair"': ["the name repair is taken"],
-    'metastore = "m"\n[[job]]\njob = "repair"\nneeds = ["verify"]': ["needs verify, which is no job before"],
+    'metastore = "m"\n[[job]]\njob = "repair"\nneeds = ["verify"]': ["needs verify, which is not an earlier job"],
     'metastore = "m"\n[[job]]\njob = "repair"\ntime_limit = "soon"\ncolour = 1\n'
     'options = {mode = "all", threads = 0, discover = "yes", tables = "a.b", what = 1, state = 1}': [
         "no such key: colour",

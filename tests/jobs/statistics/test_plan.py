@@ -184,7 +184,7 @@ _BY_POSITION = {"parquet.column.index.access": "TRUE"}
         ({}, of_format(_LINES, "org.apache.hadoop.mapred.TextInputFormat"), None),
         ({"skip.header.line.count": "0", "skip.footer.line.count": ""}, of_format(_LINES), None),
         ({"skip.header.line.count": "1"}, of_format(_LINES), "skip.header.line.count"),
-        ({"skip.footer.line.count": "2"}, of_format("org.apache.hadoop.hive.serde2.OpenCSVSerde"), "no rows"),
+        ({"skip.footer.line.count": "2"}, of_format("org.apache.hadoop.hive.serde2.OpenCSVSerde"), "not rows"),
         ({}, of_format(_LINES, **{"skip.header.line.count": "1"}), "skip.header.line.count"),
         # Of a table of Spark's own its options count.
         ({"skip.header.line.count": "1", "spark.sql.sources.provider": "csv"}, of_format(_LINES), None),
