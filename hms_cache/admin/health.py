@@ -72,7 +72,7 @@ class DatabaseProbe:
             self._finished_at_s = float("-inf")
 
     def known_error(self) -> str | None:
-        """As :meth:`error`, but without waiting: the last known result. Starts a probe if that is too old."""
+        """Like :meth:`error`, but without waiting: the last known result. Starts a probe if that is too old."""
         with self._lock:
             self._begin_if_due()
             return self._error

@@ -93,7 +93,7 @@ def require_schema(database: Database, settings: Settings) -> None:
 
 
 def require_served_schema(database: Database, settings: Settings) -> SchemaFeatures:
-    """As :func:`require_schema`, but changes nothing. Returns which parts of the schema exist."""
+    """Like :func:`require_schema`, but changes nothing. Returns which parts of the schema exist."""
     create = f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'"
     if (file := database.missing_file) is not None:  # SQLite would create it, without a schema
         raise SchemaError(f"the database has no metastore schema: there is no file {file}", remedy=create)

@@ -93,7 +93,7 @@ class _BodilessRequests(Requests):
         """Whether the reply to the last request has no body although its header states a length (HEAD)."""
 
     def next_event(self) -> Any:
-        """As h11's method. Raises RemoteProtocolError after setting `refusal`."""
+        """See h11. Raises RemoteProtocolError after setting `refusal`."""
         if self.their_state is h11.IDLE:
             self.is_head = False
         try:

@@ -1,4 +1,4 @@
-"""What can be wrong with bytes.
+"""Errors of decoding.
 
     WireError
     ├── MalformedMessage          not a Thrift message, or one whose parts contradict each other

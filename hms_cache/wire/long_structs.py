@@ -58,7 +58,7 @@ class LongReplies:
 
 
 def encode(value: Any, table: list[Any], *, compact: bool) -> bytes:
-    """As Thrift's `encode_binary` and `encode_compact`; `table`: the struct's class and its fields."""
+    """Like Thrift's `encode_binary` and `encode_compact`; `table`: the struct's class and its fields."""
     parts = encode_parts(value, table, compact=compact)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 

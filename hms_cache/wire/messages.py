@@ -1,4 +1,4 @@
-"""Whole messages out of bytes: see MessageReader."""
+"""Extracts whole messages from bytes: see MessageReader."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class UnitFiles(NamedTuple):
     problem: str | None
     recorded: Figures | None
     rows: int | None
-    """As recorded with the figures."""
+    """From the same record as the figures."""
 
     sample: Sample | None = None
     """The files to read; None: all."""

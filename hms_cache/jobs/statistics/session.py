@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 OPEN_COST_BYTES = 16 << 10
 """Cost that Spark adds to each file's size when it packs files into tasks of 128 MB. With Spark's own 4 MB, a task has
-32 files, and each Python task takes a tenth of a second to start; with this value, it has some 8,000, if that leaves
-one for each core."""
+32 files, and each Python task takes a tenth of a second to start; with this value, a task has some 8,000 files, unless
+that would leave cores without a task."""
 
 LISTING_TASKS_PER_CORE = 4
 """Spark lists each directory in a task of its own, up to 10,000 tasks: some ms for work that takes a tenth of that."""

@@ -1,4 +1,4 @@
-"""What all entities of the store share."""
+"""The parts of the store shared by all entities."""
 
 from __future__ import annotations
 

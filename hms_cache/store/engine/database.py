@@ -176,7 +176,7 @@ class Database:
         return features
 
     def features_with(self, connection: Connection) -> SchemaFeatures:
-        """As :attr:`features`, for a thread that holds a connection: the first use reads them with it."""
+        """Like :attr:`features`, for a thread that holds a connection: the first use reads them with it."""
         features = self._features
         if features is None:
             features = self._features = read_features(connection)

@@ -39,7 +39,7 @@ MAX_EVENTS: Final = 64
 """More events are written by the driver's bulk insert, which splits them into statements of a safe length."""
 
 MAX_CHARACTERS: Final = 256 * 1024
-"""Of all messages together: far below the limit of servers for a statement (max_allowed_packet, 16 MB)."""
+"""Maximum size of all messages together: far below the limit of servers for a statement (max_allowed_packet, 16 MB)."""
 
 _COLUMNS: Final = (
     *("NL_ID", "EVENT_TIME", "EVENT_TYPE", "CAT_NAME", "DB_NAME", "TBL_NAME", "MESSAGE", "MESSAGE_FORMAT"),

@@ -465,12 +465,13 @@ class _Ids:
         return taken
 
     def take_here(self, connection: Connection, model: str, count: int) -> list[int]:
-        """As :meth:`take`; if too few are reserved, from the sequence's row inside the transaction."""
+        """Like :meth:`take`; if too few ids are reserved, takes them from the sequence's row inside the transaction."""
         taken = None if self._blocks is None else self._take_reserved(model, count)
         return list(take_ids(connection, model, count)) if taken is None else taken
 
     def take_at_hand(self, model: str, count: int) -> list[int] | None:
-        """As :meth:`take` without any statement; None if too few are reserved, which is always so on SQLite."""
+        """Like :meth:`take`, but without any statement; None if too few ids are reserved, which is always so on
+        SQLite."""
         return None if self._blocks is None else self._take_reserved(model, count)
 
     def put_back(self, model: str, count: int) -> None:

@@ -68,7 +68,7 @@ class _Known:
     """False: there are too many to compare; only those outside their tables' directories are included."""
 
     has_others: bool = True
-    """False: of these there are too many, too."""
+    """False: those outside are too many to compare as well."""
 
     above: set[Location] = field(default_factory=set)
     """Parent directories of all these."""
@@ -76,7 +76,7 @@ class _Known:
     declared: tuple[Location, ...] = ()
     of_tables: set[Location] = field(default_factory=set)
     of_partitions: set[Location] = field(default_factory=set)
-    """As stored."""
+    """Locations as stored."""
 
     def objects(self) -> Iterator[Location]:
         yield from sorted(self.of_tables, key=str)

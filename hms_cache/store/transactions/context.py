@@ -1,4 +1,4 @@
-"""What all operations on transactions share."""
+"""The parts shared by all operations on transactions."""
 
 from __future__ import annotations
 

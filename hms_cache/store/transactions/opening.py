@@ -301,5 +301,5 @@ def _runs(ids: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def count_open_txns(connection: Connection) -> int:
-    """How many transactions are open."""
+    """The number of open transactions."""
     return int(connection.execute(select(func.count()).where(T.TXN_STATE == TXN_OPEN)).scalar_one())

@@ -38,7 +38,7 @@ _BATCH_SIZE = 1000
 
 @frozen
 class TimedOut:
-    """What one step has timed out."""
+    """Results of one step."""
 
     txns: int
     locks: int
