@@ -388,8 +388,8 @@ def _check_peer(findings: Findings, settings: Settings, address: str, authentica
     except (TException, OSError, EOFError, HmsCacheError) as error:
         findings.error(
             f"the peer {address} does not answer: {error}",
-            "Check its address. The peer must use binary Thrift, and TLS if the address begins with thrift+tls://. If it"
-            " authenticates clients, use --peer-auth.",
+            "Check its address. The peer must use binary Thrift, and TLS if the address begins with thrift+tls://. If"
+            " it authenticates clients, use --peer-auth.",
         )
         return
     if not peer.logs_in_transaction:
