@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hms_cache.authentication.bearer_tokens import Bearer, BearerTokens
+from hms_cache.authentication.bearer_tokens import Bearer, BearerTokens, looks_like_a_token
 from hms_cache.authentication.mechanism import AuthenticationError
 
 CHECKS_AT_ONCE = 4
@@ -23,8 +23,7 @@ class Bearers:
         bearer = self._tokens.known_bearer(token)
         if bearer is not None:
             return bearer
-        # A token has three parts separated by dots; anything else is not sent to the issuer.
-        if token.count(".") != 2:
+        if not looks_like_a_token(token):
             raise AuthenticationError("the token is missing or wrong")
         async with self._places:
             return await asyncio.to_thread(self._tokens.check_bearer, token)

@@ -7,7 +7,6 @@ missing directories, is written to the warehouse and removed again.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import time
 import uuid
@@ -22,7 +21,7 @@ from thrift.Thrift import TException
 
 from hms_cache.app.database import open_database, require_served_schema
 from hms_cache.app.peers import ask_peer
-from hms_cache.app.security.checks import check_security
+from hms_cache.app.security.checks import check_security, is_loopback
 from hms_cache.client import Authentication, AuthenticationRefusedError, CredentialsError
 from hms_cache.client.authentication.values import UNAUTHENTICATED
 from hms_cache.config import Configuration, Settings
@@ -360,20 +359,13 @@ def _check_addresses(findings: Findings, settings: Settings) -> None:
     """A site file has the addresses of metastores for clients, but none to listen on: the default is the loopback
     address."""
     told = [urlsplit(uri.strip()).hostname or "" for uri in settings.server.advertised_uris.split(",") if uri.strip()]
-    elsewhere = [host for host in told if not _is_loopback(host)]
-    if elsewhere and all(_is_loopback(port.host) for port in settings.server.ports()):
+    elsewhere = [host for host in told if not is_loopback(host)]
+    if elsewhere and all(is_loopback(port.host) for port in settings.server.ports()):
         findings.warning(
             f"server.advertised_uris names {', '.join(elsewhere)}, but the server listens on {settings.server.host},"
             " where no other machine reaches it",
             "Set server.host to 0.0.0.0, or to an address of this machine.",
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _check_peer(findings: Findings, settings: Settings, address: str, authentication: Authentication) -> None:

@@ -219,6 +219,11 @@ class BearerTokens:
         raise AuthenticationError("no key of the issuer has signed the token")
 
 
+def looks_like_a_token(text: str) -> bool:
+    """Whether a text may be an issuer's token: three parts separated by dots. Anything else need not be checked."""
+    return text.count(".") == 2
+
+
 def rights_in(claims: Mapping[str, Any], name: str) -> frozenset[str]:
     """The words in a claim; none if it is missing, or is neither a text nor a list of texts.
 

@@ -137,14 +137,15 @@ def _check_who_is_trusted(findings: Findings, settings: Settings) -> None:
         ("authorization.opa_url", policy.opa_url if policy.provider == "opa" else "", "http", "https", "decisions"),
     ):
         for parts in map(urlsplit, addresses.split()):
-            if parts.scheme == scheme and not _is_loopback(parts.hostname or ""):
+            if parts.scheme == scheme and not is_loopback(parts.hostname or ""):
                 findings.warning(
                     f"{name}: {what} are sent to {parts.hostname} without TLS",
                     f"Anyone on the network path can change them: give an address of {better}:.",
                 )
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether an address, or the name `localhost`, is of this machine only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

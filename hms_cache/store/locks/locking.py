@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, insert, or_, select
 
@@ -35,6 +35,7 @@ from hms_cache.store.transactions.codes import (
 from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
 from hms_cache.store.transactions.errors import no_such_lock_error, not_open_error
 from hms_cache.store.transactions.names import (
+    MAX_PARTITION_CHARACTERS,
     partition_escaped_again,
     plain_database,
     plain_partition,
@@ -136,13 +137,10 @@ def _other_spellings(targets: Iterable[LockTarget]) -> list[LockTarget]:
     others = []
     for target in targets:
         again = None if target.partition is None else partition_escaped_again(target.partition)
-        if again is not None and len(again) <= _LONGEST_PARTITION:
+        if again is not None and len(again) <= MAX_PARTITION_CHARACTERS:
             others.append(LockTarget(target.lock_type, target.database, target.table, again))
     return others
 
-
-_LONGEST_PARTITION: Final = 767
-"""Length of HL_PARTITION. Hive 4 itself cannot lock a longer name."""
 
 # What the transaction is about to write
 

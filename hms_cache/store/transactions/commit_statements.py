@@ -60,15 +60,13 @@ from hms_cache.store.transactions.codes import (
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import is_mysql, is_postgresql, lock_all_txns_exclusive
 from hms_cache.store.transactions.errors import txn_name
+from hms_cache.store.transactions.names import MAX_PARTITION_CHARACTERS
 from hms_cache.thrift_gen.hive_metastore.ttypes import TxnType
 from hms_cache.values import frozen
 
 T = TXNS.c
 C = TXN_COMPONENTS.c
 S = WRITE_SET.c
-
-_LONGEST_PARTITION: Final = 767
-"""Length of WS_PARTITION."""
 
 #: The transaction's id, a parameter of every statement in this module.
 _TXN_ID: ColumnElement[int] = bindparam("txn_id", type_=T.TXN_ID.type)
@@ -358,7 +356,7 @@ def _adding_write_set(only_row_changes: bool, unless_conflict: bool) -> Insert:
     if unless_conflict:
         rows = rows.where(~conflicts_with(literal(1)).exists())
     again = _escaped_again(own.TC_PARTITION)
-    fits = func.char_length(again) <= _LONGEST_PARTITION
+    fits = func.char_length(again) <= MAX_PARTITION_CHARACTERS
     as_hive_4 = rows.with_only_columns(*keys[:2], again, own.TC_TXNID, highest, own.TC_OPERATION_TYPE)
     both = union_all(rows, as_hive_4.where(own.TC_PARTITION.contains("%", autoescape=True), fits))
     columns = ["WS_DATABASE", "WS_TABLE", "WS_PARTITION", "WS_TXNID", "WS_COMMIT_ID", "WS_OPERATION_TYPE"]

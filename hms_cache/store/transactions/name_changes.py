@@ -29,7 +29,13 @@ from hms_cache.store.schema import (
     TXN_TO_WRITE_ID,
     WRITE_SET,
 )
-from hms_cache.store.transactions.names import partition_escaped_again, plain_database, plain_partition, plain_table
+from hms_cache.store.transactions.names import (
+    MAX_PARTITION_CHARACTERS,
+    partition_escaped_again,
+    plain_database,
+    plain_partition,
+    plain_table,
+)
 from hms_cache.store.transactions.queued_drops import (
     NO_WRITE_ID,
     has_table_drops,
@@ -143,9 +149,6 @@ owner of a row."""
 
 _OWNERS_IN_A_STATEMENT = 1_000
 
-_LONGEST_PARTITION: Final = 767
-"""Length of HL_PARTITION and WS_PARTITION."""
-
 
 def _rename_other_spelling(
     connection: Connection, columns: _NameColumns, before: ObjectName, after: ObjectName
@@ -160,7 +163,7 @@ def _rename_other_spelling(
     owners = connection.execute(select(owner).where(columns.condition(before)).distinct()).scalars().all()
     for some in batches(owners, _OWNERS_IN_A_STATEMENT):
         condition = columns.condition(other) & owner.in_(some)
-        if new is None or len(new) > _LONGEST_PARTITION:
+        if new is None or len(new) > MAX_PARTITION_CHARACTERS:
             connection.execute(delete(owner.table).where(condition))
         else:
             connection.execute(update(owner.table).where(condition).values({columns.partition: new}))

@@ -3,9 +3,14 @@ case."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
+MAX_PARTITION_CHARACTERS: Final = 767
+"""Length of HL_PARTITION and WS_PARTITION. Hive 4 itself cannot lock a longer name."""
 
 
 def plain_database(name: str) -> str:
