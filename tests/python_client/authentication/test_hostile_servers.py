@@ -16,6 +16,7 @@ import pytest
 
 from hms_cache.authentication.delegation.token_format import Token, TokenIdentifier
 from hms_cache.authentication.digest_md5 import Digest, DigestLayer
+from hms_cache.authentication.servers import Address
 from hms_cache.client import (
     AuthenticationRefusedError,
     DelegationToken,
@@ -392,3 +393,31 @@ def test_a_password_is_not_in_what_is_told_of_a_server_that_gives_it_back(
     server = serve(script)
     error = refusal(MetastoreClient(f"thrift://127.0.0.1:{server.port}", Password("ann", str(tmp_path / "password"))))
     assert SECRET not in str(error) and "the metastore says: ann" in str(error)
+
+
+REPLY = b"\x80\x01\0\x02\0\0\0\x11get_all_databases\0\0\0\0\x0f\0\0\x0b\0\0\0\0\0"
+
+
+@pytest.mark.parametrize("how", ["told", "not told", "in chunks", "with more"])
+def test_a_server_of_http_that_closes_between_calls(serve: Callable[[Script], Server], how: str) -> None:
+    """Proxies do. What was not sent is no outcome that nobody knows: a write goes over a new connection."""
+
+    def script(peer: Peer) -> None:
+        peer.header()
+        length = b"content-length: %d\r\n" % len(REPLY)
+        body = REPLY
+        if how == "in chunks":
+            length, body = b"transfer-encoding: chunked\r\n", b"%x\r\n%s\r\n0\r\n\r\n" % (len(REPLY), REPLY)
+        elif how == "with more":
+            length, body = b"content-length: %d\r\n" % (len(REPLY) + 1), REPLY + b"x"
+        closes = b"connection: close\r\n" if how == "told" else b""
+        peer.sock.sendall(OK + THRIFT + closes + length + b"\r\n" + body)
+        peer.heard = b""
+        peer.sock.shutdown(socket.SHUT_WR)
+
+    server = serve(script)
+    with MetastoreClient(f"http://127.0.0.1:{server.port}", call_timeout_s=5) as client:
+        for _ in range(3):
+            assert client.call("get_all_databases") == []
+            assert isinstance(client.connected_to, Address)
+    assert len(server.peers) == 3

@@ -18,15 +18,18 @@ from hms_cache.client import (
     CredentialsError,
     DelegationToken,
     MetastoreClient,
+    Metastores,
     MetastoreUnavailableError,
     authentication_of,
+    delegation,
+    for_tasks,
 )
 from hms_cache.client.errors import KerberosUnavailableError
 from hms_cache.config import load
 from hms_cache.errors import ConfigurationError
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 from tests.clients.spark.test_kerberos import credentials_file
-from tests.python_client.authentication.site import PASSWORD, PORTS, Site
+from tests.python_client.authentication.site import PASSWORD, PORTS, SERVICE, Site
 from tests.python_client.test_metastore_client import unused_port
 from tests.server.conftest import table
 from tests.server.kerberos_realm import REALM, running_realm
@@ -268,3 +271,58 @@ def test_no_secret_goes_over_the_network_in_the_clear(site: Site, port: str, mon
     assert after[("ok",)] - before.get(("ok",), 0) == (1 if port == "ldap" else after[("ok",)] - before.get(("ok",), 0))
     with site.client(f"{port} tls", auth) as client:
         assert "default" in client.call("get_all_databases")
+
+
+def test_tasks_get_a_token_that_is_new_enough(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    metastores = Metastores.of_texts(site.uri("kerberos auth-int"), f"{site.kerberos} protection=auth-int", {})
+    access = for_tasks(metastores)
+    assert access == for_tasks(metastores) == for_tasks(access)
+    token = access.authentication.read()
+    assert token.to_url() not in f"{access!r} {access}" and repr(token.password) not in repr(access)
+    monkeypatch.setenv("KRB5CCNAME", "FILE:/nonexistent")
+    with MetastoreClient(pickle.loads(pickle.dumps(access))) as client:
+        assert "default" in client.call("get_all_databases")
+    monkeypatch.setattr(delegation, "_USED_S", 0.0)
+    monkeypatch.setattr(delegation, "_tokens", {})
+    others = {for_tasks(metastores).authentication.read() for _ in range(2)}
+    assert len(others | {token}) == 3
+
+
+def test_what_tasks_get_of_other_mechanisms(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are theirs to read; what only this process has goes with them."""
+    ldap = Metastores.of_texts(site.uri("ldap"), site.ldap, {})
+    jwt = Metastores.of_texts(site.uri("jwt"), f"jwt file={site.bearer_file}", {})
+    assert (for_tasks(ldap), for_tasks(jwt)) == (ldap, jwt)
+    token = site.issuer.token()
+    of_environment = Metastores.of_texts(site.uri("jwt"), "jwt", {"HMS_JWT": token})
+    monkeypatch.setenv("HMS_JWT", token)
+    access = for_tasks(of_environment)
+    monkeypatch.delenv("HMS_JWT")
+    assert token not in f"{access!r} {access}"
+    with MetastoreClient(pickle.loads(pickle.dumps(access))) as client:
+        assert "default" in client.call("get_all_databases")
+    refusal(MetastoreClient(of_environment), CredentialsError, "no bearer token in HMS_JWT")
+    file = credentials_file(tmp_path / "token", Token.from_url(site.token()))
+    of_yarn = Metastores.of_texts(site.uri("kerberos"), f"token file={file}", {})
+    access = for_tasks(of_yarn)
+    file.unlink()
+    with MetastoreClient(access) as client:
+        assert "default" in client.call("get_all_databases")
+
+
+def test_a_metastore_without_tokens_is_told(site: Site, tmp_path: Path) -> None:
+    settings = {
+        "server.port": 0,
+        "admin.enabled": False,
+        "database.url": f"sqlite:///{tmp_path / 'metastore.db'}",
+        "authentication.kerberos_enabled": True,
+        "authentication.kerberos_principal": SERVICE,
+        "authentication.kerberos_keytab_file": str(site.realm.directory / "hive_localhost.keytab"),
+        "authentication.delegation_tokens": False,
+    }
+    with ExitStack() as stack:
+        other = Service(load(command_line=settings, environment={}))
+        uri = other.start().replace("127.0.0.1", "localhost")
+        stack.callback(other.stop)
+        with pytest.raises(CredentialsError, match="gives no delegation token, by which tasks without a ticket"):
+            for_tasks(Metastores.of_texts(uri, site.kerberos, {}))
