@@ -23,6 +23,10 @@ from hms_cache.authentication.local_names import LocalNames
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authentication.negotiation import Negotiation
 from hms_cache.authentication.plain import PlainMechanism
+from hms_cache.client import authentication_of
+from hms_cache.client.authentication.digest_md5 import DigestMd5Mechanism as ClientDigest
+from hms_cache.client.authentication.negotiation import negotiate
+from hms_cache.client.authentication.token_file import tokens_of
 
 
 def _refuse(*_: object) -> None:
@@ -83,6 +87,35 @@ def read_token(data: bytes) -> None:
     assert isinstance(from_base64(text), bytes)
     token = Token.from_url(text)
     assert Token.from_url(token.to_url()) == token
+
+
+def read_token_file(data: bytes) -> None:
+    """What YARN gives to a container, of either version."""
+    for version in (b"\0", b"\1"):
+        with contextlib.suppress(MalformedTokenError):
+            tokens_of(b"HDTS" + version + data)
+    tokens_of(data)
+
+
+def read_server(data: bytes) -> None:
+    """What a server says to a client with a token; none shows that it knows the token."""
+    position = 0
+
+    def receive(size: int) -> bytes:
+        nonlocal position
+        found = data[position : position + size]
+        position += size
+        if len(found) < size:
+            raise EOFError
+        return found
+
+    negotiate(ClientDigest(Token(b"identifier", b"password"), ("auth", "auth-int")), lambda _: None, receive)
+    raise AssertionError("nobody can have signed with the nonce of this run")
+
+
+def read_client_text(text: str) -> None:
+    """How a client authenticates."""
+    authentication_of(text, {})
 
 
 def read_proxy_users(text: str) -> None:

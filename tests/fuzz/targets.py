@@ -8,9 +8,12 @@ from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from thrift.transport.TTransport import TTransportException
+
 from hms_cache.authentication.delegation.token_format import MalformedTokenError
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authorization.policy import PolicyError, parse_policy
+from hms_cache.client import AuthenticationRefusedError
 from hms_cache.config import database_url
 from hms_cache.config.quantities import parse_duration_s, parse_size_bytes
 from hms_cache.config.site_file import read_site_files, settings_of_site
@@ -271,6 +274,55 @@ TARGETS: dict[str, Target] = {
         before.read_token,
         (MalformedTokenError,),
         (*_pieces("A", "AA", "_-", "=", "+/", "FUhJVkVfREVMRUdBVElPTl9UT0tFTg"), b"\x8f", b"\x87", b"\x00", b"\xff"),
+    ),
+    "token_file": Target(
+        before.read_token_file,
+        (MalformedTokenError,),
+        (
+            *(
+                b"HDTS\0",
+                b"HDTS\1",
+                b"\1",
+                b"\x0a",
+                b"\x12",
+                b"\x15HIVE_DELEGATION_TOKEN",
+                b"\x00",
+                b"\xff",
+                b"\x8f",
+                b"\x87",
+            ),
+            *(b"\x0a\x02\x12\x00", b"\x80\x80"),
+        ),
+    ),
+    "server_of_a_client": Target(
+        before.read_server,
+        (AuthenticationRefusedError, TTransportException, EOFError),
+        (
+            *(b"\x02\0\0\0\x40", b"\x05\0\0\0\x00", b"\x04\0\0\0\x02no", b"\x02\0\2\0\0", b"\x80", b"rspauth="),
+            *_pieces(
+                'realm="default",', 'nonce="n",', "algorithm=md5-sess,", 'qop="auth,auth-int",', "maxbuf=65536", '"\\"'
+            ),
+        ),
+    ),
+    "client_text": Target(
+        _text(before.read_client_text),
+        (ConfigurationError,),
+        _pieces(
+            "kerberos ",
+            "ldap ",
+            "jwt",
+            "token ",
+            "server=a/b",
+            "user=",
+            "file=",
+            "'",
+            '"',
+            "\\",
+            "=",
+            "protection=",
+            "é",
+            "\0",
+        ),
     ),
     "bearer": Target(_text(before.read_bearer), (AuthenticationError,), before.bearer_pieces()),
     "proxy_users": Target(

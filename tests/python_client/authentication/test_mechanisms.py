@@ -273,18 +273,24 @@ def test_no_secret_goes_over_the_network_in_the_clear(site: Site, port: str, mon
         assert "default" in client.call("get_all_databases")
 
 
+def given(access: Metastores) -> Token:
+    """The token that tasks get."""
+    assert isinstance(access.authentication, DelegationToken)
+    return access.authentication.read()
+
+
 def test_tasks_get_a_token_that_is_new_enough(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     metastores = Metastores.of_texts(site.uri("kerberos auth-int"), f"{site.kerberos} protection=auth-int", {})
     access = for_tasks(metastores)
     assert access == for_tasks(metastores) == for_tasks(access)
-    token = access.authentication.read()
+    token = given(access)
     assert token.to_url() not in f"{access!r} {access}" and repr(token.password) not in repr(access)
     monkeypatch.setenv("KRB5CCNAME", "FILE:/nonexistent")
     with MetastoreClient(pickle.loads(pickle.dumps(access))) as client:
         assert "default" in client.call("get_all_databases")
     monkeypatch.setattr(delegation, "_USED_S", 0.0)
     monkeypatch.setattr(delegation, "_tokens", {})
-    others = {for_tasks(metastores).authentication.read() for _ in range(2)}
+    others = {given(for_tasks(metastores)) for _ in range(2)}
     assert len(others | {token}) == 3
 
 
