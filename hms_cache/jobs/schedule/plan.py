@@ -10,6 +10,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from hms_cache.client.authentication.texts import text_of_hive_keys
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import Job, Option
@@ -104,7 +105,9 @@ def _step(
     if "server" in names and "server" not in given and "metastore" in plan:
         shared["server"] = [plan["metastore"]]
     options = _options(job, {**shared, **given}, problems)
-    conf = {**plan.get("conf", {}), **entry.get("conf", {})}
+    conf = {str(key): str(value) for key, value in {**plan.get("conf", {}), **entry.get("conf", {})}.items()}
+    if not job.needs_spark and "auth" in names and not options.get("auth") and (auth := auth_of_conf(conf)):
+        options["auth"] = auth  # no session will tell the job what Spark's own client would do
     return Step(
         name,
         job,
@@ -115,8 +118,13 @@ def _step(
         _duration(entry.get("lease_wait", plan.get("lease_wait")), "lease_wait", problems) or 0,
         tuple(map(str, _list(entry.get("command", plan.get("command")), "command", problems))),
         entry.get("master", plan.get("master")),
-        {str(key): str(value) for key, value in conf.items()},
+        conf,
     )
+
+
+def auth_of_conf(conf: Mapping[str, str]) -> str:
+    """How Spark's own client would authenticate by these settings, as a text; empty: not at all."""
+    return text_of_hive_keys(lambda key: conf.get(f"spark.hadoop.{key}") or conf.get(key))
 
 
 def _options(job: Job, given: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:

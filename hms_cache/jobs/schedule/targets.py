@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from hms_cache.client import Metastores
-from hms_cache.client.authentication.texts import text_of_hive_keys
 from hms_cache.jobs.schedule.lease import Target
-from hms_cache.jobs.schedule.plan import Step
+from hms_cache.jobs.schedule.plan import Step, auth_of_conf
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TableScope
 
@@ -19,9 +18,8 @@ def metastore_of(step: Step) -> Metastores | None:
     uris = step.options.get("metastore") or servers[0]
     if uris is None:
         return None
-    conf = step.conf  # there is no session of Spark here that would know more
-    auth = step.options.get("auth") or text_of_hive_keys(lambda key: conf.get(f"spark.hadoop.{key}") or conf.get(key))
-    return Metastores.of_texts(uris, auth)
+    # There is no session of Spark here that would know more.
+    return Metastores.of_texts(uris, step.options.get("auth") or auth_of_conf(step.conf))
 
 
 def targets_of(step: Step) -> list[Target]:

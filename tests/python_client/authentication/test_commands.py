@@ -17,6 +17,7 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 from tests.python_client.authentication.site import Site
 from tests.python_client.authentication.test_mechanisms import name_of
+from tests.server.kerberos_realm import REALM
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -88,3 +89,26 @@ def test_a_client_that_authenticates_is_not_followed_and_told() -> None:
         "connection not followed any more: its client authenticates by SASL, behind which nobody can read: use --walk"
         " or --replay"
     ]
+
+
+@pytest.mark.parametrize("by", ["auth", "the keys of Spark's own client"])
+def test_a_plan_takes_its_lease_and_runs(site: Site, tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its steps are processes of their own."""
+    database = f"planned_{by == 'auth'}".lower()
+    with site.client("none", "none") as client:
+        client.call("create_database", Database(name=database, parameters={}))
+    lines = [f'metastore = "{site.uri("kerberos")}"']
+    if by == "auth":
+        lines.append(f'auth = "{site.kerberos}"')
+    lines += ["[[job]]", 'job = "repair"', f'options = {{tables = ["{database}.*"]}}']
+    if by != "auth":
+        monkeypatch.setenv("KRB5CCNAME", f"FILE:{site.ticket}")
+        lines += ["[job.conf]", '"spark.hadoop.hive.metastore.sasl.enabled" = "true"']
+        lines.append(f'"spark.hadoop.hive.metastore.kerberos.principal" = "hive/_HOST@{REALM}"')
+    plan = tmp_path / "plan.toml"
+    plan.write_text("\n".join(lines))
+    before = sum(site.service.metrics.server.authentications.values().values())
+    done = run("jobs", "run", "--plan", str(plan), "--json")
+    assert done.exit_code == 0, done.output
+    # The tables to lease, the lease and its heartbeat or end, the job.
+    assert sum(site.service.metrics.server.authentications.values().values()) >= before + 4
