@@ -68,9 +68,9 @@ class MetastoreClient:
         `fills_cache` False: the server is asked not to load what is read into its memory, for who reads much once. A
         server that does not know this is as it is.
 
-        `connect_timeout_s` limits connecting, the negotiation, and the wait for a KDC, each. `call_timeout_s` limits
-        the wait for an answer (Hive's `metastore.client.socket.timeout`, 600 s). Connects at the first call. Raises
-        ConfigurationError.
+        `connect_timeout_s` limits connecting, and so long again the negotiation with the wait for a KDC in it.
+        `call_timeout_s` limits the wait for an answer (Hive's `metastore.client.socket.timeout`, 600 s). Connects at
+        the first call. Raises ConfigurationError.
         """
         if not isinstance(uris, Metastores):
             uris = Metastores(uris if isinstance(uris, str) else ",".join(uris), authentication or UNAUTHENTICATED)
