@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy.engine import make_url
@@ -53,11 +53,15 @@ _LIBRARIES = (
 
 @dataclass(frozen=True)
 class Release:
-    """A Hive whose tests and client are used: artifacts of its distribution and of its tests."""
+    """A Hive whose tests and client are used: artifacts of its distribution and of its tests.
+
+    `client` is that of another release, whose tests are not to be had: it comes before the release's own.
+    """
 
     version: str
     distribution: str
     tests: str
+    client: str = ""
 
     def home(self) -> Path:
         """The unpacked distribution; fetched at the first use. Raises `FetchFailed`."""
@@ -75,6 +79,7 @@ HIVE_4 = Release(
     f"org.apache.hive:hive-standalone-metastore-server:{VERSION}:tar.gz:bin",
     f"org.apache.hive:hive-standalone-metastore-server:{VERSION}:jar:tests",
 )
+HIVE_4_WITH_LATER_CLIENT = replace(HIVE_4, client="org.apache.hive:hive-standalone-metastore-common:4.1.0")
 HIVE_3 = Release(
     "3.1.3",
     "org.apache.hive:hive-standalone-metastore:3.1.3:tar.gz:bin",
@@ -107,7 +112,8 @@ class ClientTests:
     ) -> None:
         self._directory = directory
         self._package = package
-        jars = [release.jar_of_tests(), *(artifact(each, _FOLDER) for each in _LIBRARIES)]
+        clients = [artifact(release.client, _FOLDER)] if release.client else []
+        jars = [*clients, release.jar_of_tests(), *(artifact(each, _FOLDER) for each in _LIBRARIES)]
         libraries = [f"{release.home() / 'lib'}/*", f"{fetch().parent / 'jars'}/*"]
         classes = directory / "classes"
         classes.mkdir(parents=True)

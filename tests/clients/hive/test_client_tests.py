@@ -13,6 +13,7 @@ from sqlalchemy.engine import make_url
 from tests.clients.hive.client_tests import (
     HIVE_3,
     HIVE_4,
+    HIVE_4_WITH_LATER_CLIENT,
     PACKAGE,
     TRASH_INTERVAL_MIN,
     ClientTests,
@@ -50,6 +51,12 @@ FAIL_WITH_HIVE: dict[tuple[str, str], str] = {
         "TestTablesCreateDropAlterTruncate",
         "testDropManagedTableWithoutStoragePermission",
     ): "takes a permission away, which does not keep a superuser out",
+}
+
+#: The same of 4.1.0's client. The two fail on Hive 4.0.1's metastore as well.
+FAIL_WITH_LATER_CLIENT = FAIL_WITH_HIVE | {
+    ("TestTablesGetExists", test): "the client takes the database's name for no pattern, and asks by a filter of names"
+    for test in ("getTablesBogusCatalog", "testGetTables")
 }
 
 
@@ -199,6 +206,7 @@ CONTRADICT_HIVE_4: dict[tuple[str, str], str] = {
     ("release", "least", "known"),
     [
         pytest.param(HIVE_4, 850, FAIL_WITH_HIVE, id="4.0.1"),
+        pytest.param(HIVE_4_WITH_LATER_CLIENT, 850, FAIL_WITH_LATER_CLIENT, id="4.0.1 with 4.1.0's client"),
         pytest.param(HIVE_3, 788, CONTRADICT_HIVE_4, id="3.1.3"),
     ],
 )
@@ -230,7 +238,7 @@ def run_on_a_new_metastore(
     settings: dict[str, object] = {
         "warehouse.directory": f"file:{warehouse}",
         # Hive 3 knows one directory only.
-        "warehouse.external_directory": f"file:{warehouse}-external" if release is HIVE_4 else "",
+        "warehouse.external_directory": "" if release is HIVE_3 else f"file:{warehouse}-external",
         # Where some tests put managed tables that they truncate, `test.tmp.dir`.
         "warehouse.allowed_locations": f"file:{directory / 'tests'}",
         "warehouse.trash_interval_min": TRASH_INTERVAL_MIN,
