@@ -48,7 +48,14 @@ def run_class(
     name: str, directory: Path, class_path: str, properties: Mapping[str, str], options: Sequence[str] = ()
 ) -> Outcome:
     """Runs one class in this directory. Raises AssertionError when JUnit did not come to its end, or found no tests."""
-    reports = directory / f"reports-{name.rpartition('.')[2]}"
+    return run_classes([name], directory, class_path, properties, options)[name]
+
+
+def run_classes(
+    names: Sequence[str], directory: Path, class_path: str, properties: Mapping[str, str], options: Sequence[str] = ()
+) -> dict[str, Outcome]:
+    """Runs classes in one JVM, one after the other; each result has all that JUnit printed. Raises as `run_class`."""
+    reports = directory / f"reports-{names[0].rpartition('.')[2]}"
     finished = subprocess.run(
         [
             "java",
@@ -62,22 +69,27 @@ def run_class(
             "--disable-ansi-colors",
             "--details=summary",
             f"--reports-dir={reports}",
-            f"--select-class={name}",
+            *[f"--select-class={name}" for name in names],
         ],
         capture_output=True,
         text=True,
-        timeout=CLASS_TIMEOUT_S,
+        timeout=CLASS_TIMEOUT_S * len(names),
         cwd=directory,
     )
+    output = finished.stdout + finished.stderr
     report = reports / "TEST-junit-jupiter.xml"
-    assert report.exists(), finished.stdout[-2000:] + finished.stderr[-2000:]
-    cases = {case.attrib["name"]: case for case in ElementTree.parse(report).iter("testcase")}
+    assert report.exists(), output[-4000:]
+    cases = list(ElementTree.parse(report).iter("testcase"))
+    outcomes = {name: _outcome([case for case in cases if case.attrib["classname"] == name], output) for name in names}
+    # What fails before or after all tests of a class is no test case.
+    assert finished.returncode == 0 or any(outcome.failed for outcome in outcomes.values()), output[:4000]
+    return outcomes
+
+
+def _outcome(reported: Sequence[ElementTree.Element], output: str) -> Outcome:
+    cases = {case.attrib["name"]: case for case in reported}
     failed = {test for test, case in cases.items() if case.find("failure") is not None}
     failed |= {test for test, case in cases.items() if case.find("error") is not None}
     unfit = {test for test, case in cases.items() if case.find("skipped") is not None}
-    assert cases, finished.stdout[-2000:]
-    # What fails before or after all tests of a class is no test case.
-    assert finished.returncode == 0 or failed, finished.stdout[-4000:]
-    return Outcome(
-        frozenset(cases) - failed - unfit, frozenset(failed), frozenset(unfit), finished.stdout + finished.stderr
-    )
+    assert cases, output[-4000:]
+    return Outcome(frozenset(cases) - failed - unfit, frozenset(failed), frozenset(unfit), output)

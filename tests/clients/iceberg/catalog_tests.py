@@ -1,20 +1,23 @@
-"""The tests of Iceberg's Hive catalog (JUnit, from Maven Central), run against a metastore that runs already."""
+"""The tests of Iceberg's Hive catalog (JUnit, from Maven Central), run against a server of ours."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.clients import junit
 from tests.clients.junit import Outcome, dependency
+from tests.databases import DatabaseServer, SqliteFiles
 from tests.downloads import dependencies
+from tests.servers import server_process
 
 PACKAGE = "org.apache.iceberg.hive"
 SOURCE = Path(__file__).parent / "java" / Path(*PACKAGE.split(".")) / "TestHiveMetastore.java"
 #: The Hive whose client Iceberg is built for, and the other libraries of its build.
-_LIBRARIES = (
+LIBRARIES = (
     "org.apache.hadoop:hadoop-client-api:3.3.6",
     "org.apache.hadoop:hadoop-client-runtime:3.3.6",
     "org.junit.jupiter:junit-jupiter:5.12.2",
@@ -51,26 +54,51 @@ def classes_of_tests(version: str) -> set[str]:
 
 
 class CatalogTests:
-    """The tests of one release, compiled for the metastore at a URI and its warehouse."""
+    """Tests on a class path, with our class of a metastore compiled for it, for that at a URI and its warehouse."""
 
-    def __init__(self, directory: Path, uri: str, warehouse: Path, version: str) -> None:
+    def __init__(self, directory: Path, uri: str, warehouse: Path, libraries: str, options: Sequence[str] = ()) -> None:
         self._directory = directory
+        self._options = options
         self._properties = {
             "metastore.uri": uri,
             "metastore.warehouse": str(warehouse),
             "java.io.tmpdir": str(directory),
             "org.slf4j.simpleLogger.defaultLogLevel": "off",
         }
-        libraries = f"{fetch(version)}/*"
         classes = directory / "classes"
         classes.mkdir(parents=True)
         # Our class of their name comes first.
         self._class_path = f"{classes}:{libraries}"
         subprocess.run(["javac", "-nowarn", "-cp", libraries, "-d", str(classes), str(SOURCE)], check=True, timeout=300)
 
-    def run(self, name: str) -> Outcome:
-        """Runs one class. Raises AssertionError when JUnit did not come to its end, or found no tests."""
-        return junit.run_class(f"{PACKAGE}.{name}", self._directory, self._class_path, self._properties)
+    def run(self, names: Sequence[str]) -> dict[str, Outcome]:
+        """Runs classes, named in full. Raises AssertionError when JUnit did not come to its end, or found no tests."""
+        return junit.run_classes(names, self._directory, self._class_path, self._properties, self._options)
+
+
+def run_on_a_new_metastore(
+    names: Sequence[str],
+    databases: SqliteFiles | DatabaseServer,
+    directory: Path,
+    libraries: str,
+    more: Mapping[str, object],
+    options: Sequence[str] = (),
+) -> dict[str, Outcome]:
+    """Classes, named in full, with a server of their own, which has `more` settings. The other arguments: as those of
+    `CatalogTests`."""
+    url = databases.initialized_database()
+    warehouse = directory / "warehouse"
+    settings: dict[str, object] = {
+        "warehouse.directory": f"file:{warehouse}",
+        "warehouse.external_directory": "",  # Hive 2 knows one directory only
+        "catalog.disallow_incompatible_column_type_changes": False,
+        **more,
+    }
+    warehouse.mkdir(parents=True)
+    with server_process(directory / "server", url, settings) as server:
+        outcomes = CatalogTests(directory / "tests", server.uri, warehouse, libraries, options).run(names)
+    databases.give_back(url)
+    return outcomes
 
 
 def _project(version: str) -> str:
@@ -83,6 +111,6 @@ def _project(version: str) -> str:
                 for module in ("hive-metastore", "core", "api")
             ],
             dependency(f"org.apache.hive:hive-metastore:{_HIVE_VERSION}", without=_NOT_NEEDED),
-            *map(dependency, _LIBRARIES),
+            *map(dependency, LIBRARIES),
         ]
     )

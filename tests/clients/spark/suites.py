@@ -32,7 +32,7 @@ _LIBRARIES = (
 #: Hive's engine looks for them when a suite has it do something; Spark comes without them.
 _OF_HIVE = ("org.apache.hive:hive-llap-common:2.3.10", "org.apache.hive:hive-llap-client:2.3.10")
 #: As Spark's own starter opens them.
-_OPENS = (
+OPENS = (
     "java.lang",
     "java.lang.invoke",
     "java.lang.reflect",
@@ -159,7 +159,7 @@ def _run(
         [
             "java",
             *["-Xmx2g", "-Xss4m", "-XX:+UseSerialGC", "-ea", "--add-modules=jdk.incubator.vector", *options],
-            *[f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENS],
+            *[f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENS],
             *[f"-D{key}={value}" for key, value in properties.items()],
             "-cp",
             f"{site}:{classes}:{jars}/*:{pyspark(VERSION) / 'pyspark' / 'jars'}/*",
