@@ -7,6 +7,7 @@ missing directories, is written to the warehouse and removed again.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import uuid
@@ -146,6 +147,7 @@ def _check_database(findings: Findings, settings: Settings, database: Database) 
         ("no sequence is behind its table", _check_sequences),
         ("the notification log has no gap", _check_log),
         ("the newest tables are in the notification log", _check_newest_tables),
+        ("locks of clients that are gone are released", _check_housekeeping),
         ("the clocks agree", _check_clock),
         ("directories and rows agree", _check_directories),
     )
@@ -290,6 +292,15 @@ def _check_newest_tables(findings: Findings, _settings: Settings, database: Data
             f"no event names {len(unnamed)} of the {len(tables)} newest tables, the last of them "
             f"{'.'.join(unnamed[0])}: a writer logs only after its commits, or not at all",
             "Find it with --peer and give it a transactional listener; flush the caches after that.",
+        )
+
+
+def _check_housekeeping(findings: Findings, settings: Settings, _database: Database) -> None:
+    if math.isinf(settings.transactions.housekeeping_interval_s):
+        findings.warning(
+            "this server runs no housekeeping (transactions.housekeeping_interval_s = inf)",
+            "Make sure that another server of this database does. Otherwise locks of clients that are gone are never"
+            " released, and rows of transactions accumulate.",
         )
 
 

@@ -43,12 +43,12 @@ class Housekeeping:
         self._stores = stores
         self._tokens = tokens
         self._name = f"{socket.gethostname()}-initiator"
-        self._tasks = [
+        self._tasks: list[BackgroundTask] = []
+        if not math.isinf(interval_s := settings.transactions.housekeeping_interval_s):
             # A separate thread: deleting accumulated rows may take hours, during which calls would wait for locks of
             # clients that are gone. A late run does not time out anything either (`time_outs`).
-            _task("hms-time-outs", self._time_out, settings.transactions.housekeeping_interval_s),
-            _task("hms-transactions", self._keep_transactions, settings.transactions.housekeeping_interval_s),
-        ]
+            self._tasks.append(_task("hms-time-outs", self._time_out, interval_s))
+            self._tasks.append(_task("hms-transactions", self._keep_transactions, interval_s))
         if not (math.isinf(settings.events.retention_s) and math.isinf(settings.events.marker_retention_s)):
             self._tasks.append(_task("hms-retention", self._clean_events, settings.events.clean_interval_s))
         if settings.workload.scheduled_queries and stores.auxiliary.scheduled_queries.is_available:

@@ -15,7 +15,7 @@ from tests.admin.running import TOKEN, Running, hms_cache
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    server = Running(tmp_path, transactions__timeout_s=300, transactions__housekeeping_interval_s=86_400)
+    server = Running(tmp_path, transactions__timeout_s=300, transactions__housekeeping_interval_s=float("inf"))
     yield server
     server.close()
 

@@ -59,7 +59,7 @@ def texts(findings: Findings, severity: str) -> list[str]:
 def test_a_sound_installation_passes_everything(served: str, tmp_path: Path) -> None:
     findings = run_checks(configured(tmp_path, cache__peers="hive4").settings, (served,))
     assert findings.found == []
-    assert len(findings.passed) == 11
+    assert len(findings.passed) == 12
     assert list((tmp_path / "warehouse").glob(".hms-cache-check-*")) == []
 
 
@@ -137,6 +137,13 @@ def test_clocks_that_differ_are_told(served: str, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("hms_cache.app.checks.time", SimpleNamespace(time=lambda: time.time() + 3600))
     (warning,) = texts(run_checks(configured(tmp_path).settings), "warning")
     assert "this machine's clock and the database's are 3" in warning and "s apart" in warning
+
+
+def test_a_server_without_housekeeping_is_told(served: str, tmp_path: Path) -> None:
+    settings = configured(tmp_path, transactions__housekeeping_interval_s="inf").settings
+    assert texts(run_checks(settings), "warning") == [
+        "this server runs no housekeeping (transactions.housekeeping_interval_s = inf)"
+    ]
 
 
 def test_another_limit_of_open_transactions_is_told(served: str, tmp_path: Path) -> None:

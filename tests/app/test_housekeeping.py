@@ -72,6 +72,15 @@ def test_a_row_that_one_step_cannot_read_stops_no_other(
     ]
 
 
+def test_a_server_may_leave_it_to_others(tmp_path: Path) -> None:
+    settings = configured(tmp_path, transactions__housekeeping_interval_s="inf").settings
+    with closing(open_database(settings)) as database, ExitStack() as stack:
+        require_schema(database, settings)
+        ensure_first_rows(database, settings)
+        Housekeeping(settings, build_database_stores(settings, database)).start(stack)
+        assert not {"hms-time-outs", "hms-transactions"} & {one.name for one in threading.enumerate()}
+
+
 def test_time_outs_wait_for_nothing_that_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where millions of rows had piled up, nothing timed out before they were deleted, which took hours: each run found
     the last one too long ago and gave clients time for a heartbeat."""

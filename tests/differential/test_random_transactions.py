@@ -35,7 +35,7 @@ def quiet_sides(tmp_path_factory: pytest.TempPathFactory, database_servers: Serv
     with ExitStack() as stack:
         directories = [tmp_path_factory.mktemp(name) for name in ("java", "ours")]
         java = stack.enter_context(java_metastore(own_database(databases, stack), directories[0]))
-        quiet = {"transactions.housekeeping_interval_s": 86_400}
+        quiet = {"transactions.housekeeping_interval_s": "inf"}
         ours = stack.enter_context(our_metastore(own_database(databases, stack), directories[1], **quiet))
         yield Sides(java, ours)
 

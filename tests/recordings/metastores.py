@@ -88,7 +88,7 @@ def our_metastore(database_url: str, *, is_cached: bool = True) -> Iterator[Meta
             "warehouse.external_directory": f"file:{root}/ext",
             "warehouse.allowed_locations": str(root),
             "catalog.users_in_admin_role": ADMINISTRATORS,
-            "transactions.housekeeping_interval_s": 86_400,
+            "transactions.housekeeping_interval_s": "inf",
         }
         service = Service(load(command_line=given, environment=dict(os.environ)))
         uri = service.start()

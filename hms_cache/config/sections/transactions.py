@@ -34,7 +34,8 @@ class TransactionSettings(Section):
         60.0, reason="Hive's default for its housekeeper.", site_keys=metastore_keys("acid.housekeeper.interval"), gt=0
     )
     """Time between two runs of the housekeeper, which aborts transactions and locks that timed out, and deletes rows
-    that are no longer needed."""
+    that are no longer needed. inf: this server does not run it. Another server of the database must: otherwise locks
+    of clients that are gone are never released, and rows accumulate."""
     max_open: int = hive_setting(100_000, "max.open.txns", before="hive.", unit="transactions", ge=1)
     """Maximum number of open transactions. Above it, a request to open another one is refused."""
     max_open_batch: int = hive_setting(1000, "txn.max.open.batch", before="hive.", unit="transactions", ge=1)

@@ -153,12 +153,8 @@ EXPECTED = {
 }
 
 
-def some(port: str) -> Any:
-    """Tried in long runs only."""
-    return pytest.param(port, marks=pytest.mark.soak)
-
-
-@pytest.mark.parametrize("port", ["kerberos", some("kerberos tls"), some("ldap tls"), some("jwt")])
+@pytest.mark.soak
+@pytest.mark.parametrize("port", [pytest.param("kerberos", marks=pytest.mark.short), "kerberos tls", "ldap tls", "jwt"])
 def test_sources(site: Site, cluster: SparkProcess, tmp_path: Path, port: str) -> None:
     name = f"sources_{port}".replace(" ", "_")
     filled(site, tmp_path, name)
@@ -261,6 +257,7 @@ def failure_of(spark: SparkSession, options: dict[str, str]) -> str:
     return ""
 
 
+@pytest.mark.soak
 def test_what_goes_wrong_is_told(site: Site, cluster: SparkProcess, tmp_path: Path) -> None:
     (tmp_path / "wrong").write_text("not the password")
     ldap, kerberos = {"metastore": site.uri("ldap")}, {"metastore": site.uri("kerberos")}
