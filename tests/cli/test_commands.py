@@ -130,4 +130,4 @@ def test_check_exits_1_while_something_is_wrong(tmp_path: Path) -> None:
     hms_cache("schema", "init", cwd=tmp_path)
     sound = hms_cache("check", cwd=tmp_path)
     assert (sound.returncode, sound.stderr) == (0, "")
-    assert sound.stdout.count("ok       ") == 11
+    assert sound.stdout.count("ok       ") == 12
