@@ -3,9 +3,9 @@
 PYTHON      ?= python3
 VENV        := .venv
 BIN         := $(VENV)/bin
-# Three processes on two cores, as tests often wait for servers; each has database servers of its own. A file's tests
+# Four processes on two cores, as tests often wait for servers; each has database servers of its own. A file's tests
 # stay together, so that what they share is made once.
-PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST_ARGS ?= -n 4 --dist loadfile --no-loadscope-reorder
 # What `make soak` runs: "long" is all of them, minutes to an hour; "short" those of a minute that need no Java, few with
 # Spark. Of these each has its name in what is printed: a run that is ended from outside shows which one did not end.
 SOAK        ?= long
