@@ -36,10 +36,11 @@ def opened(
     call_timeout_s: float = CALL_TIMEOUT_S,
     tls_context: ssl.SSLContext | None = None,
 ) -> Any:
-    """A transport of Thrift's over which calls can be sent: connected, and where that comes before calls authenticated.
+    """A connected Thrift transport over which calls can be sent. With SASL, the client is authenticated by then.
 
-    Raises TTransportException when nobody answers within `connect_timeout_s`, once more for the negotiation; OSError
-    for TLS; AuthenticationRefusedError, CredentialsError, KerberosUnavailableError, ConfigurationError.
+    Raises TTransportException if there is no answer within `connect_timeout_s`, which applies to connecting and to the
+    negotiation separately; OSError for TLS; AuthenticationRefusedError, CredentialsError, KerberosUnavailableError,
+    ConfigurationError.
     """
     authentication.check(address)
     socket = thrift_socket(address.host, address.port, tls=address.tls, context=tls_context)
@@ -61,7 +62,7 @@ def opened(
 
 
 def _within(timeout_s: float, socket: TSocket, negotiate: Callable[[], None]) -> None:
-    """All of the negotiation: the socket's own limit is for each read."""
+    """Limits the whole negotiation: the socket's own limit applies to each read."""
     ends_at_s = time.monotonic() + timeout_s
     try:
         with cut_after(timeout_s, lambda: [socket.handle] if socket.handle is not None else []):
@@ -77,7 +78,7 @@ def _within(timeout_s: float, socket: TSocket, negotiate: Callable[[], None]) ->
 
 
 def _require_protection(authentication: Authentication, address: Address, socket: TSocket) -> None:
-    """Before a secret is sent. Raises ConfigurationError."""
+    """Raises ConfigurationError if a secret would be sent without encryption."""
     if not authentication.tells_secret or authentication.allows_unencrypted or address.tls:
         return
     peer = ip_address(str(socket.handle.getpeername()[0]).partition("%")[0])
@@ -124,7 +125,7 @@ class Connection:
 
     @property
     def is_over(self) -> bool:
-        """Whether the server has ended it after the last reply, as it may between two requests of HTTP."""
+        """Whether the server closed it after the last reply, which HTTP allows between two requests."""
         return self.address.by_http and not self._inner.isOpen()
 
     def close(self) -> None:

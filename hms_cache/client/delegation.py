@@ -1,5 +1,5 @@
-"""Access for processes without a ticket, as those that a cluster starts for a job: by a delegation token that whoever
-has the ticket asks for."""
+"""Access for processes without a ticket, such as a Spark job's tasks, by a delegation token that the process with the
+ticket obtains."""
 
 from __future__ import annotations
 
@@ -19,20 +19,23 @@ from hms_cache.client.metastores import Metastores
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 _USED_S = 4 * 3600.0
-"""For how long a token is given to new tasks. Hive's are good for a day unless somebody renews them, ours for longer; a
-task opens its connections in the hours after it was planned."""
+"""How long a token is given to new tasks. Hive's tokens are valid for a day unless they are renewed, ours for longer. A
+task opens its connections within hours of its planning."""
 
 _PART_OF_LIFE = 0.25
-"""The same for tokens that live shorter."""
+"""The part of its lifetime for which a token with a shorter life is given to new tasks."""
 
 _lock = threading.Lock()
+"""Guards `_tokens`. Held while a token is obtained, unlike other locks, so that the threads of a driver that plan tasks
+at the same time share one token instead of obtaining one each. No server takes it."""
+
 _tokens: dict[Metastores, tuple[Token, float]] = {}
-"""Of this process, and until when (on the monotonic clock) each is given out."""
+"""Tokens of this process, each with the time (monotonic clock) until which it is given to new tasks."""
 
 
 def for_tasks(metastores: Metastores) -> Metastores:
-    """The same for processes on other machines, which have the files that the access names, and none of this user's
-    tickets. A token that is in it shows in no text; it may be sent where Spark's own tokens are.
+    """The same metastores for processes on other machines, which have the named files but not this user's tickets. A
+    token that the result contains is not shown in its text. It may be sent wherever Spark sends its own tokens.
 
     Raises CredentialsError, MetastoreUnavailableError, AuthenticationRefusedError.
     """

@@ -1,4 +1,4 @@
-"""Which metastores a client turns to and how it authenticates there, as one value."""
+"""The metastores that a client uses and how it authenticates with them, as one value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hms_cache.values import frozen
 
 @frozen
 class Metastores:
-    """URIs, separated by commas, in the order they are tried. Its text is these; no secret is in it."""
+    """URIs, separated by commas, in the order they are tried. The text of this value contains only these."""
 
     uris: str
     authentication: Authentication = UNAUTHENTICATED

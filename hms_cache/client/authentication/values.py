@@ -1,7 +1,8 @@
-"""How a client authenticates, as one value: without secrets but for a delegation token, which its text does not show.
+"""How a client authenticates, as one value that can be sent to Spark's workers.
 
-They travel to Spark's workers. Passwords and bearer tokens stay in their files, which are read when a connection needs
-them: the issuer of a token, or who mounts it, replaces the file while the client runs.
+Passwords stay in their files, which are read when a connection needs them, and so do bearer tokens unless the
+environment holds them: a file may be replaced while the client runs. A token that a value contains is not shown in its
+text.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from hms_cache.system_user import system_user
 from hms_cache.values import frozen
 
 QUALITIES = ("auth-conf", "auth-int", "auth")
-"""Of protection, the best first: encrypted, signed, neither."""
+"""Qualities of protection, the best first: encrypted, signed, neither."""
 
 PASSWORD_FILE_VARIABLE = "HMS_PASSWORD_FILE"
 BEARER_VARIABLE = "HMS_JWT"
@@ -35,35 +36,35 @@ TOKEN_FILE_VARIABLE = "HADOOP_TOKEN_FILE_LOCATION"
 
 
 class Authentication(ABC):
-    """How a client shows a metastore who it is."""
+    """How a client proves its identity to a metastore."""
 
     __slots__ = ()
 
     tells_secret = False
-    """Whether what it sends would let in whoever reads it on the way."""
+    """Whether it sends a secret with which anyone who reads it could authenticate."""
 
     tries_elsewhere = True
-    """Whether the next metastore of a list is asked when one refuses. Not with what is the same for all of them: wrong
-    passwords are counted, and lock accounts."""
+    """Whether the next metastore of a list is tried after a refusal. Not for passwords: every metastore would refuse
+    the same one, and directories lock accounts after several wrong passwords."""
 
     allows_unencrypted = False
     """Whether a secret may be sent over a connection that is not encrypted."""
 
     by_http = False
-    """Whether it goes over HTTP; else by SASL over TCP."""
+    """Whether it needs HTTP; otherwise it uses SASL over TCP."""
 
     def check(self, address: Address) -> None:
-        """Raises ConfigurationError where it cannot be used."""
+        """Raises ConfigurationError if it cannot be used for this address."""
         if self.by_http != address.by_http:
             names = "http:// and https://" if self.by_http else "thrift:// and thrift+tls://"
             raise ConfigurationError(f"{address}: {self} is for metastores at {names}")
 
     def mechanism(self, address: Address, timeout_s: float) -> ClientMechanism | None:
-        """SASL's, for one negotiation; None: calls are sent at once. Raises CredentialsError, ConfigurationError."""
+        """The SASL mechanism for one negotiation, if any. Raises CredentialsError, ConfigurationError."""
         return None
 
     def headers(self) -> dict[str, str]:
-        """Of a request over HTTP. Raises CredentialsError."""
+        """Headers of a request over HTTP. Raises CredentialsError."""
         return {}
 
     @abstractmethod
@@ -72,7 +73,7 @@ class Authentication(ABC):
 
 @frozen
 class Unauthenticated(Authentication):
-    """The client says nothing; over HTTP the name of this process's user, which proves nothing."""
+    """No authentication. Over HTTP, the name of this process's user is sent, which proves nothing."""
 
     def check(self, address: Address) -> None:
         """Any address will do."""
@@ -89,7 +90,7 @@ UNAUTHENTICATED = Unauthenticated()
 
 @frozen
 class Kerberos(Authentication):
-    """A ticket: of the cache of tickets, or asked for with the key of a keytab."""
+    """A Kerberos ticket from the ticket cache, or one obtained with the key in a keytab."""
 
     server: str
     """The metastore's principal, `hive/_HOST@REALM`."""
@@ -100,7 +101,7 @@ class Kerberos(Authentication):
     """Empty: that of the environment."""
 
     qualities: tuple[str, ...] = ()
-    """Of protection, those that will do, the best first; empty: see `qualities_for`."""
+    """Accepted qualities of protection, the preferred one first; empty: see `qualities_for`."""
 
     @property
     def ticket(self) -> Ticket:
@@ -119,7 +120,7 @@ class Kerberos(Authentication):
 
 @frozen
 class Password(Authentication):
-    """A user of a directory, and the password in a file."""
+    """The name of a user in a directory, and a file with the password."""
 
     tells_secret = True
     tries_elsewhere = False
@@ -137,15 +138,15 @@ class Password(Authentication):
 
 @frozen
 class DelegationToken(Authentication):
-    """A token that somebody with a ticket has asked for: itself, or the file that holds it."""
+    """A delegation token that a user with a ticket has obtained: the token itself, or a file that contains it."""
 
     token: Token | None = field(default=None, repr=False)
     token_file: str = ""
     service: str = ""
-    """Which one of a file: `hive.metastore.token.signature`."""
+    """Selects one of several tokens in a file (`hive.metastore.token.signature`)."""
 
     qualities: tuple[str, ...] = ()
-    """As of `Kerberos`."""
+    """As in `Kerberos`."""
 
     def read(self) -> Token:
         """The token. Raises CredentialsError."""
@@ -160,8 +161,8 @@ class DelegationToken(Authentication):
 
 @frozen
 class BearerToken(Authentication):
-    """A token of an issuer (JWT), over HTTP: in a file, which is read for each request, itself, or in the
-    environment."""
+    """An issuer's token (JWT), sent over HTTP: from a file, which is read for each request, the token itself, or the
+    one in the environment."""
 
     tells_secret = True
     tries_elsewhere = False
@@ -170,7 +171,7 @@ class BearerToken(Authentication):
     token_file: str = ""
     allows_unencrypted: bool = False
     token: str = field(default="", repr=False)
-    """Empty, as the file: the environment has it."""
+    """If this and the file are empty, the token is taken from the environment."""
 
     def headers(self) -> dict[str, str]:
         if self.token_file:
@@ -187,5 +188,5 @@ class BearerToken(Authentication):
 
 
 def qualities_for(wanted: tuple[str, ...], address: Address) -> tuple[str, ...]:
-    """What is asked for; else the best that the metastore offers, but within TLS the least: it is encrypted already."""
+    """The wanted qualities, or all of them: the best first, but the least first within TLS, which encrypts already."""
     return wanted or (tuple(reversed(QUALITIES)) if address.tls else QUALITIES)
