@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from hms_cache.config.credential_providers import PATH
 from hms_cache.config.database_url import masked
 from hms_cache.config.hive_keys import is_metastore_key, keys_by_spelling
 from hms_cache.config.secrets import MASK, is_secret_name
 from hms_cache.config.site_file import SiteProperty, settings_by_site_key, site_value
 from hms_cache.config.unhonoured import SiteReview, Unhonoured
 
-_NOT_OF_METASTORES = {
-    "hadoop.security.credential.provider.path": "passwords in it are not read: write each into a file of its own, and"
-    " name that by database.password_file, server.tls_key_password_file and the like",
-}
-"""Keys of Hadoop's that a metastore of Hive's relies on, and that are not honoured, with the reason."""
 
+def review(site: Mapping[str, SiteProperty], unread_providers: Sequence[str] = ()) -> SiteReview:
+    """Look at every property; those that no metastore of Hive's would read are none of our business.
 
-def review(site: Mapping[str, SiteProperty]) -> SiteReview:
-    """Look at every property; those that no metastore of Hive's would read are none of our business."""
+    `unread_providers`: why credential providers are not read.
+    """
     insecure: list[Unhonoured] = []
     ignored: list[Unhonoured] = []
     harmless: list[str] = []
     mapped = settings_by_site_key()
     for name, found in site.items():
-        if name in _NOT_OF_METASTORES and found.value:
-            ignored.append(_unhonoured(name, found, _NOT_OF_METASTORES[name]))
+        if name == PATH:
+            ignored.extend(_unhonoured(name, found, reason) for reason in unread_providers)
         if not is_metastore_key(name):
             continue
         if not found.value:

@@ -16,8 +16,10 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
+from hms_cache.config.credential_providers import CredentialProviders
 from hms_cache.config.database_url import refused_protection, secrets_of, verifies_server
 from hms_cache.config.secrets import MASK, is_secret_name, redacted, remember
+from hms_cache.config.setting import facts_of
 from hms_cache.config.settings import ENVIRONMENT_PREFIX, Configuration, Settings, all_settings, section_types
 from hms_cache.config.site_file import SiteProperty, read_site_files, settings_of_site
 from hms_cache.config.site_review import review
@@ -95,14 +97,22 @@ def load(
         site = read_site_files(tuple(site_files), environment)
     except ConfigurationError as error:
         layers.problems.extend(error.problems)
+    providers = CredentialProviders(site, environment)
+    try:
+        _offer_credentials(layers, providers)
+        unread_providers = providers.unread
+    except ConfigurationError as error:
+        layers.problems.extend(error.problems)
+        unread_providers = ()
     from_site, site_origins = settings_of_site(site)
     for section, keys in from_site.items():
         for key, value in keys.items():
-            layers.offer(section, key, value, site_origins[f"{section}.{key}"])
+            if providers.text_counts or (section, key) not in _secret_settings():
+                layers.offer(section, key, value, site_origins[f"{section}.{key}"])
     _read_secret_files(layers)
-    remember(_secrets(layers, site))
+    remember([*_secrets(layers, site), *providers.secrets])
     settings = _validated(layers)
-    site_review = review(site)
+    site_review = review(site, unread_providers)
     insecure = _insecure(layers, site_review, settings)
     if not (settings is not None and settings.security.accept_insecure):
         layers.problems.extend(f"{found}; or accept it: --set {ACCEPT_SETTING}=true" for found in insecure)
@@ -171,6 +181,18 @@ def _offer_toml(layers: _Layers, path: Path) -> None:
             continue
         for key, value in keys.items():
             layers.offer(section, key, value, str(path))
+
+
+def _offer_credentials(layers: _Layers, providers: CredentialProviders) -> None:
+    """The passwords in Hadoop's credential providers, unless a better source has them, also as a file or a command.
+    Only those that are wanted are decrypted: each takes half a second. Raises ConfigurationError."""
+    for section, key in _secret_settings():
+        others = (key, f"{key}_file", f"{key}_command")
+        site_keys = facts_of(section_types()[section].model_fields[key]).site_keys
+        if site_keys and not any(layers.values[section].get(one) for one in others):
+            found = providers.find(site_keys)
+            if found is not None:
+                layers.offer(section, key, *found)
 
 
 def _read_secret_files(layers: _Layers) -> None:

@@ -32,6 +32,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
         "errors",
         "patterns",
         "input_limits",
+        "key_stores",
         "batches",
         "computing",
         "event_loops",

@@ -87,11 +87,3 @@ def test_a_file_whose_encoding_cannot_be_read_is_told(tmp_path: Path, encoding: 
     path.write_bytes(f'<?xml version="1.0" encoding="{encoding}"?><configuration/>'.encode())
     with pytest.raises(ConfigurationError, match=r"a\.xml: is not XML"):
         site(path)
-
-
-def test_a_store_of_passwords_is_told_as_not_read(tmp_path: Path) -> None:
-    name = "hadoop.security.credential.provider.path"
-    path = write(tmp_path / "a.xml", of(name, "jceks://file/etc/hive/conf/hive.jceks"))
-    (told,) = load(site_files=[path], environment={}).site_review.ignored
-    assert told.name == name
-    assert "database.password_file" in told.note

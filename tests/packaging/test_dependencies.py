@@ -19,6 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 WITH_EXTRAS = {
     "jobs/": "spark",
     "cli/demo/": "spark",
+    "key_stores/protection.py": "tls",
     "store/engine/drivers/postgresql_driver.py": "postgresql",
     "app/security/certificates.py": "tls",
     "app/security/revocation.py": "tls",

@@ -24,6 +24,7 @@ from hms_cache.app import event_loop
 from hms_cache.app.service import Service
 from hms_cache.config import Configuration, load
 from hms_cache.errors import ConfigurationError, StartupError
+from tests.key_stores import samples as key_stores
 from tests.server.conftest import PATIENCE_S, Link, Running, Serve, database, request_bytes, table
 
 PASSWORD = "changeit-or-not"
@@ -413,10 +414,41 @@ def test_hives_keys_and_a_pkcs12_store(
         service.stop()
 
 
+@pytest.mark.parametrize("kind", key_stores.CHAINS)
+def test_a_key_store_of_javas_whose_password_is_in_a_credential_provider(
+    tmp_path: Path, site: Callable[[dict[str, str]], Path], kind: str
+) -> None:
+    file = site(
+        {
+            "hive.metastore.use.SSL": "true",
+            "hive.metastore.keystore.path": str(key_stores.CHAINS[kind]),
+            "hive.metastore.keystore.password": "not this one",
+            "hadoop.security.credential.provider.path": f"jceks://file{key_stores.PROTECTED}",
+        }
+    )
+    given = {"server.port": 0, "admin.enabled": False, "database.url": f"sqlite:///{tmp_path / 'm.db'}"}
+    environment = {"HADOOP_CREDSTORE_PASSWORD": key_stores.PROTECTION}
+    configuration = load(command_line=given, site_files=[file], environment=environment)
+    assert not configuration.site_review.insecure and not configuration.site_review.ignored
+    service = Service(configuration)
+    port = int(service.start().rpartition(":")[2])
+    try:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as plain:
+            trusting = ssl.create_default_context(cafile=key_stores.AUTHORITY)
+            assert Link(trusting.wrap_socket(plain, server_hostname="localhost")).call("getStatus") == 2
+    finally:
+        service.stop()
+
+
 @pytest.mark.parametrize(
     ("content", "settings", "told"),
     [
-        (b"\xfe\xed\xfe\xed\0\0\0\2", {}, "keytool -importkeystore"),
+        (b"\xfe\xed\xfe\xed\0\0\0\2" + bytes(30), {}, "password is wrong, or the file is damaged"),
+        (
+            key_stores.PASSWORDS.read_bytes(),
+            {"server.tls_key_password": "none"},
+            "it holds no certificate with a key",
+        ),
         (b"\x30\x82\x01\x00nonsense", {}, "server.tls_certificate_file"),
         (b"nonsense", {}, "server.tls_certificate_file"),
         (None, {}, "No such file"),

@@ -229,12 +229,13 @@ class ServerSettings(Section):
     tls_enabled: bool = setting(False, site_keys=metastore_keys("use.SSL"))
     """true: clients must use TLS, version 1.2 or later. Connections without TLS are refused."""
     tls_certificate_file: OptionalPath = setting(None, site_keys=metastore_keys("keystore.path"), reloadable=True)
-    """The server's certificate and those of the authorities between it and the root: PEM, or PKCS12 with the key (needs
-    hms-cache[tls]). Read again on SIGHUP, like the other files, for connections from then on."""
+    """The server's certificate and those of the authorities between it and the root: PEM, or with the key a key store
+    (PKCS12, JKS or JCEKS, its first key; needs hms-cache[tls]). Read again on SIGHUP, like the other files, for
+    connections from then on."""
     tls_key_file: OptionalPath = setting(None, reloadable=True)
     """PEM file with the certificate's key. Empty: it is in tls_certificate_file."""
     tls_key_password: SecretStr = setting(SecretStr(""), site_keys=metastore_keys("keystore.password"), reloadable=True)
-    """Password of the key or of the PKCS12 file. Better in a file: tls_key_password_file."""
+    """Password of the key, or of the key store and its key. Better in a file: tls_key_password_file."""
     tls_key_password_file: OptionalPath = setting(None, reloadable=True)
     """File whose first line is that password."""
     tls_key_password_command: str = setting("", reloadable=True)

@@ -1,0 +1,27 @@
+"""The key stores in `data/`."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+PASSWORD = "changeit"
+AUTHORITY = DATA / "ca.pem"
+CHAINS = {"jks": DATA / "chain.jks", "jceks": DATA / "chain.jceks"}
+PASSWORDS = DATA / "passwords.jceks"
+DATABASE_PASSWORD = "a päss wörd €😀"
+KEY_PASSWORD = "second"
+PROTECTED = DATA / "protected.jceks"
+PROTECTION = "a good password"
+
+_DIGEST_BYTES = 20
+
+
+def with_digest(content: bytes, password: str) -> bytes:
+    """Another content under the digest that Java would have written."""
+    return content + hashlib.sha1(password.encode("utf-16-be") + b"Mighty Aphrodite" + content).digest()
+
+
+def without_digest(file: Path) -> bytes:
+    return file.read_bytes()[:-_DIGEST_BYTES]
