@@ -3,7 +3,7 @@
 Facts: MySQL Connector/J 5.1 and 8 (``useSSL``, ``requireSSL``, ``verifyServerCertificate``, ``sslMode``), MariaDB
 Connector/J 2 and 3 (``useSsl``, ``sslMode``, ``trustServerCertificate``, ``serverSslCert``), pgjdbc 42 (``ssl``,
 ``sslmode``, ``sslfactory``, …). Where versions differ, the stricter reading is taken: nothing that asks for TLS ever
-ends up without it. Java's key stores cannot be read here.
+ends up without it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,15 @@ _POSTGRESQL_WITHOUT_WEIGHT = frozenset(
     }
 )
 
-_USE_PEM = "Java's key stores are not read: write the certificates to a PEM file and name it with"
+_MYSQL_STORES = (
+    ("serversslcert", (), "ssl_ca", ""),
+    ("truststore", ("truststorepassword",), "ssl_ca", "ssl_ca_password"),
+    ("trustcertificatekeystoreurl", ("trustcertificatekeystorepassword",), "ssl_ca", "ssl_ca_password"),
+    ("keystore", ("keystorepassword", "keypassword"), "ssl_cert", "ssl_key_password"),
+    ("clientcertificatekeystoreurl", ("clientcertificatekeystorepassword",), "ssl_cert", "ssl_key_password"),
+)
+"""Parameters that name files and their passwords, and our drivers' parameters for both; the first that is given counts.
+A file may be PEM or a key store. A store and its key have one password."""
 
 
 @dataclass(slots=True)
@@ -99,31 +107,21 @@ def _of_mysql(given: Mapping[str, str], *, is_mariadb: bool) -> Translated:
         found.options["ssl_mode"] = mode
         return found
     verifies = mode in ("VERIFY_CA", "VERIFY_IDENTITY")
-    for store, option in (
-        ("serversslcert", "ssl_ca"),
-        ("truststore", "ssl_ca"),
-        ("trustcertificatekeystoreurl", "ssl_ca"),
-        ("keystore", "ssl_cert"),
-        ("clientcertificatekeystoreurl", "ssl_cert"),
-    ):
+    for store, passwords, option, password_option in _MYSQL_STORES:
         path = left.pop(store, "").removeprefix("file://").removeprefix("file:")
-        if not path:
+        password = next((given[one] for one in passwords if given.get(one)), "")
+        if not path or option in found.options:
             continue
-        if store == "serversslcert" and path.startswith(("-----BEGIN", "classpath:")):
-            found.refused[store] = "write the certificate to a PEM file and name that"
-        elif store == "serversslcert" or path.endswith((".pem", ".crt", ".cer")):
+        if path.startswith(("-----BEGIN", "classpath:")) or "://" in path:
+            found.refused[store] = "write it to a file and name that"
+        elif option == "ssl_cert" or verifies or mode is None:
             found.options[option] = path
-        elif option == "ssl_cert":
-            found.refused[store] = f"{_USE_PEM} ssl_cert and ssl_key, in a URL of the form mysql://"
-        elif verifies or mode is None:
-            found.refused[store] = f"{_USE_PEM} serverSslCert"
+            if password:
+                found.options[password_option] = password
     if mode is None and "ssl_ca" in found.options:
         mode = "VERIFY_IDENTITY"
     if mode is not None:
         found.options["ssl_mode"] = mode
-    if "ssl_ca" in found.options:  # a key store beside a PEM file is not needed any more
-        for store in ("truststore", "trustcertificatekeystoreurl"):
-            found.refused.pop(store, None)
     for name in ("enabledtlsprotocols", "tlsversions", "enabledsslprotocolsuites"):
         versions = [version.strip().lower() for version in left.pop(name, "").split(",") if version.strip()]
         if versions and "tlsv1.2" not in versions:

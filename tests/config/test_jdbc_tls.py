@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_cache.config import load
-from hms_cache.config.database_url import refused_protection, sqlalchemy_url, verifies_server
+from hms_cache.config.database_url import refused_protection, secrets_of, sqlalchemy_url, verifies_server
 from hms_cache.errors import ConfigurationError
 
 MYSQL_TABLE = [
@@ -26,6 +26,7 @@ MYSQL_TABLE = [
     ("sslMode=VERIFY_IDENTITY", "VERIFY_IDENTITY"),
     ("serverSslCert=/ca.pem", "VERIFY_IDENTITY"),
     ("useSSL=true&trustCertificateKeyStoreUrl=file:/ca.pem", "VERIFY_CA"),
+    ("useSSL=true&trustCertificateKeyStoreUrl=file:/store.jks&trustCertificateKeyStorePassword=x", "VERIFY_CA"),
     ("serverTimezone=UTC", None),
 ]
 MARIADB_TABLE = [
@@ -36,6 +37,7 @@ MARIADB_TABLE = [
     ("sslMode=verify-ca&serverSslCert=/ca.pem", "VERIFY_CA"),
     ("sslMode=verify-full", "VERIFY_IDENTITY"),
     ("sslMode=disable", "DISABLED"),
+    ("useSsl=true&trustStore=/store.jks&trustStorePassword=x", "VERIFY_IDENTITY"),
 ]
 POSTGRESQL_TABLE = [
     ("ssl=true", {"sslmode": "verify-full"}),
@@ -68,6 +70,27 @@ def test_modes_of_mysql_and_mariadb(url: str, mode: str | None) -> None:
     assert verifies_server(sqlalchemy_url(url)) == (mode or "").startswith("VERIFY")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "jdbc:mysql://h/d?sslMode=VERIFY_CA&trustCertificateKeyStoreUrl=file:/t.jks&trustCertificateKeyStorePassword=a%26"
+        "&clientCertificateKeyStoreUrl=file:///k.jks&clientCertificateKeyStorePassword=b",
+        "jdbc:mariadb://h/d?sslMode=verify-ca&trustStore=/t.jks&trustStorePassword=a%26&keyStore=/k.jks&keyStorePassword=b",
+        "jdbc:mariadb://h/d?sslMode=verify-ca&trustStore=/t.jks&trustStorePassword=a%26&keyStore=/k.jks&keyPassword=c"
+        "&keyStorePassword=b",
+    ],
+)
+def test_key_stores_are_named_with_their_passwords(url: str) -> None:
+    assert options_of(url) == {
+        "ssl_mode": "VERIFY_CA",
+        "ssl_ca": "/t.jks",
+        "ssl_ca_password": "a&",
+        "ssl_cert": "/k.jks",
+        "ssl_key_password": "b",
+    }
+    assert "a&" in secrets_of(sqlalchemy_url(url)) and "b" in secrets_of(sqlalchemy_url(url))
+
+
 @pytest.mark.parametrize(("query", "options"), POSTGRESQL_TABLE)
 def test_modes_of_postgresql(query: str, options: dict[str, str]) -> None:
     assert options_of(f"jdbc:postgresql://h/d?{query}") == options
@@ -77,12 +100,12 @@ def test_modes_of_postgresql(query: str, options: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("url", "parameter"),
     [
-        ("jdbc:mysql://h/d?useSSL=true&trustCertificateKeyStoreUrl=file:/store.jks", "trustcertificatekeystoreurl"),
-        ("jdbc:mysql://h/d?useSSL=true&clientCertificateKeyStoreUrl=file:/s.p12", "clientcertificatekeystoreurl"),
+        ("jdbc:mysql://h/d?useSSL=true&trustCertificateKeyStoreUrl=http://h/store.jks", "trustcertificatekeystoreurl"),
+        ("jdbc:mysql://h/d?useSSL=true&clientCertificateKeyStoreUrl=classpath:s.p12", "clientcertificatekeystoreurl"),
         ("jdbc:mysql://h/d?sslMode=SOMETIMES", "sslmode"),
         ("jdbc:mysql://h/d?useSSL=true&enabledTLSProtocols=TLSv1.3", "enabledtlsprotocols"),
         ("jdbc:mysql://h/d?useSSL=true&enabledSSLCipherSuites=X", "enabledsslciphersuites"),
-        ("jdbc:mariadb://h/d?useSsl=true&trustStore=/store.jks&trustStorePassword=x", "truststore"),
+        ("jdbc:mariadb://h/d?useSsl=true&serverSslCert=classpath:ca.pem", "serversslcert"),
         ("jdbc:postgresql://h/d?ssl=true&sslfactory=com.example.Factory", "sslfactory"),
         ("jdbc:postgresql://h/d?ssl=true&sslhostnameverifier=com.example.Yes", "sslhostnameverifier"),
         ("jdbc:postgresql://h/d?sslmode=verify-full&sslkey=/k.pk8", "sslkey"),

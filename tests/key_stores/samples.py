@@ -25,3 +25,13 @@ def with_digest(content: bytes, password: str) -> bytes:
 
 def without_digest(file: Path) -> bytes:
     return file.read_bytes()[:-_DIGEST_BYTES]
+
+
+def trust_store(certificates: list[bytes], password: str) -> bytes:
+    """As keytool writes one with these certificates (DER), and nothing else."""
+    content = b"\xfe\xed\xfe\xed" + (2).to_bytes(4) + len(certificates).to_bytes(4)
+    for number, one in enumerate(certificates):
+        alias = f"ca{number}".encode()
+        content += (2).to_bytes(4) + len(alias).to_bytes(2) + alias + bytes(8)
+        content += len(b"X.509").to_bytes(2) + b"X.509" + len(one).to_bytes(4) + one
+    return with_digest(content, password)

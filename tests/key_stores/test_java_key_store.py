@@ -12,6 +12,7 @@ from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certifica
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hms_cache.key_stores.certificates import trusted_certificates
 from hms_cache.key_stores.errors import KeyStoreError
 from hms_cache.key_stores.java_key_store import is_java_key_store, private_key, read_key_store, secret_key
 from hms_cache.key_stores.java_objects import modified_utf8, read_object
@@ -142,3 +143,11 @@ def test_what_was_read_is_what_openssl_takes(kind: str, tmp_path: Path) -> None:
     file = tmp_path / "both.pem"
     file.write_text(key + pem)
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
+
+
+@pytest.mark.parametrize("kind", CHAINS)
+def test_trusted_certificates_are_those_declared_so(kind: str) -> None:
+    (trusted,) = trusted_certificates(CHAINS[kind].read_bytes(), PASSWORD)
+    assert load_der_x509_certificate(trusted) == load_pem_x509_certificate(AUTHORITY.read_bytes())
+    with pytest.raises(KeyStoreError, match="no trusted certificate"):
+        trusted_certificates(PASSWORDS.read_bytes(), "none")

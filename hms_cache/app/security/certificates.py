@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import ssl
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from hms_cache.app.security.certificate_files import content_of, reason_of, trust
 from hms_cache.app.security.revocation import load_revocation_lists
 from hms_cache.config.sections import ServerSettings
 from hms_cache.errors import StartupError
-from hms_cache.key_stores.java_key_store import is_java_key_store, private_key, read_key_store
-
-if TYPE_CHECKING:
-    from cryptography.x509 import Certificate
-
-_NO_KEY = "it holds no certificate with a key"
-
-_PKCS12_TAG = b"\x30"
-"""Tag of the ASN.1 sequence with which a PKCS12 file begins; PEM is text."""
+from hms_cache.key_stores.certificates import certificate_with_key, is_key_store
+from hms_cache.key_stores.errors import CipherMissingError
 
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
 """Ciphers for TLS 1.2: those with forward secrecy and authenticated encryption (RFC 7525, 4.2); Java 8 supports
@@ -105,12 +91,18 @@ def _load_certificate(context: ssl.SSLContext, settings: ServerSettings) -> None
     password = settings.tls_key_password.get_secret_value()
     content = content_of(file, "server.tls_certificate_file")
     try:
-        if is_java_key_store(content) or content.startswith(_PKCS12_TAG):
-            with _pem_of_key_store(file, content, password) as (pem, pem_password):
+        if is_key_store(content):
+            with certificate_with_key(content, password) as (pem, pem_password):
                 context.load_cert_chain(pem, password=pem_password)
         else:
             # A function, so that OpenSSL does not ask for a missing password on the terminal.
             context.load_cert_chain(file, settings.tls_key_file, password=lambda: password)
+    except CipherMissingError as error:
+        raise StartupError(
+            f"server.tls_certificate_file: {file} is a key store, which needs the package cryptography",
+            remedy="Install hms-cache[tls], or convert it to PEM: keytool -importkeystore -deststoretype pkcs12, then"
+            " openssl pkcs12 -in FILE -out FILE.pem -nodes",
+        ) from error
     except (ssl.SSLError, OSError, ValueError) as error:
         key_file = settings.tls_key_file or file
         raise StartupError(
@@ -118,57 +110,6 @@ def _load_certificate(context: ssl.SSLContext, settings: ServerSettings) -> None
             remedy="Both must be PEM, or one file PKCS12, JKS or JCEKS; the key must be the certificate's and its"
             " password right.",
         ) from error
-
-
-@contextmanager
-def _pem_of_key_store(file: Path, content: bytes, password: str) -> Iterator[tuple[str, str]]:
-    """Yields a file with certificate and key in PEM, the only format that OpenSSL can read here, and its password.
-
-    The key is encrypted with a random password: the file's permissions are not the only protection while it exists.
-    """
-    try:
-        from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
-    except ImportError as error:
-        kind = "a key store of Java's" if is_java_key_store(content) else "PKCS12"
-        raise StartupError(
-            f"server.tls_certificate_file: {file} is {kind}, which needs the package cryptography",
-            remedy="Install hms-cache[tls], or convert it to PEM: keytool -importkeystore -deststoretype pkcs12, then"
-            " openssl pkcs12 -in FILE -out FILE.pem -nodes",
-        ) from error
-    key, certificates = (_in_java_key_store if is_java_key_store(content) else _in_pkcs12)(content, password)
-    pem_password = secrets.token_hex(32)
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(pem_password.encode()))
-    pem += b"".join(one.public_bytes(Encoding.PEM) for one in certificates)
-    handle, name = tempfile.mkstemp(prefix="hms-cache-", suffix=".pem")  # readable by this user only
-    try:
-        with os.fdopen(handle, "wb") as writing:
-            writing.write(pem)
-        yield name, pem_password
-    finally:
-        os.unlink(name)
-
-
-def _in_pkcs12(content: bytes, password: str) -> tuple[Any, list[Certificate]]:
-    """The private key, and its certificate followed by the others. Raises ValueError."""
-    from cryptography.hazmat.primitives.serialization.pkcs12 import load_key_and_certificates
-
-    key, certificate, others = load_key_and_certificates(content, password.encode() if password else None)
-    if key is None or certificate is None:
-        raise ValueError(_NO_KEY)
-    return key, [certificate, *others]
-
-
-def _in_java_key_store(content: bytes, password: str) -> tuple[Any, list[Certificate]]:
-    """The first private key, and its certificate followed by those of the authorities. The store and the key have the
-    same password, as Hive requires. Raises ValueError."""
-    from cryptography.hazmat.primitives.serialization import load_der_private_key
-    from cryptography.x509 import load_der_x509_certificate
-
-    entries = read_key_store(content, password).private_keys
-    if not entries or not entries[0].chain:
-        raise ValueError(_NO_KEY)
-    key = load_der_private_key(private_key(entries[0], password), None)
-    return key, [load_der_x509_certificate(one) for one in entries[0].chain]
 
 
 def _load_client_authorities(context: ssl.SSLContext, settings: ServerSettings) -> None:

@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
+from cryptography.x509 import load_pem_x509_certificate
 from sqlalchemy import text
 
 from hms_cache.config.database_url import sqlalchemy_url
 from hms_cache.errors import ConfigurationError, DatabaseUnavailableError
 from hms_cache.store.engine.database import Database
 from tests.databases import DatabaseServer, ServerMissing, closing, start_mariadb, start_postgresql
+from tests.key_stores import samples
 
 
 def query(url: str, statement: str) -> str:
@@ -43,6 +46,22 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("-days", "2", "-extfile", "names"),
     )
     return directory
+
+
+def key_stores_of(certificates: Path) -> dict[str, Path]:
+    """The authorities in Java's trust stores, and a client's key in one."""
+    found = {"jks": certificates / "ca.jks", "other_jks": certificates / "other.jks", "p12": certificates / "ca.p12"}
+    for name in ("ca", "other"):
+        der = ssl.PEM_cert_to_DER_cert((certificates / f"{name}.pem").read_text())
+        found["jks" if name == "ca" else "other_jks"].write_bytes(samples.trust_store([der], samples.PASSWORD))
+    authority = load_pem_x509_certificate((certificates / "ca.pem").read_bytes())
+    protection = BestAvailableEncryption(samples.PASSWORD.encode())
+    found["p12"].write_bytes(pkcs12.serialize_key_and_certificates(b"ca", None, None, [authority], protection))
+    key = load_pem_private_key((certificates / "server.key").read_bytes(), None)
+    own = load_pem_x509_certificate((certificates / "server.pem").read_bytes())
+    found["key_p12"] = certificates / "key.p12"
+    found["key_p12"].write_bytes(pkcs12.serialize_key_and_certificates(b"own", key, own, None, protection))  # type: ignore[arg-type]
+    return found
 
 
 def readable(certificates: Path, directory: Path, account: str) -> Path:
@@ -122,12 +141,28 @@ POSTGRESQL_QUESTION = "SELECT coalesce((SELECT cipher FROM pg_stat_ssl WHERE pid
         ("127.0.0.1", "useSSL=true&verifyServerCertificate=true", "refused"),
         ("127.0.0.1", "sslMode=VERIFY_IDENTITY&serverSslCert={ca}", "refused"),
         ("localhost", "sslMode=VERIFY_IDENTITY&serverSslCert={ca}", "TLS"),
+        (
+            "127.0.0.1",
+            "sslMode=VERIFY_CA&trustCertificateKeyStoreUrl=file:{jks}&trustCertificateKeyStorePassword=changeit",
+            "TLS",
+        ),
+        (
+            "127.0.0.1",
+            "sslMode=VERIFY_CA&trustCertificateKeyStoreUrl=file:{other_jks}&trustCertificateKeyStorePassword=changeit",
+            "refused",
+        ),
+        (
+            "localhost",
+            "sslMode=VERIFY_IDENTITY&trustCertificateKeyStoreUrl=file:{p12}&trustCertificateKeyStorePassword=changeit"
+            "&clientCertificateKeyStoreUrl=file:{key_p12}&clientCertificateKeyStorePassword=changeit",
+            "TLS",
+        ),
     ],
 )
 def test_mariadb_is_spoken_to_as_the_jdbc_url_asks(
     mariadb: DatabaseServer, certificates: Path, host: str, parameters: str, outcome: str
 ) -> None:
-    files = {"ca": certificates / "ca.pem", "other": certificates / "other.pem"}
+    files = {"ca": certificates / "ca.pem", "other": certificates / "other.pem"} | key_stores_of(certificates)
     url = f"jdbc:mysql://{host}:{mariadb.admin_url.port}/mysql?user=root&{parameters.format(**files)}"
     if outcome == "refused":
         with pytest.raises(DatabaseUnavailableError, match="CERTIFICATE_VERIFY_FAILED"):
@@ -173,7 +208,13 @@ def test_postgresql_is_spoken_to_as_the_jdbc_url_asks(
 
 
 @pytest.mark.parametrize(
-    "parameters", ["ssl_mode=SOMETIMES", "ssl_ca=/no/such/file.pem", "ssl_verify=1", "tls_version=1.3"]
+    "parameters",
+    [
+        *("ssl_mode=SOMETIMES", "ssl_ca=/no/such/file.pem", "ssl_verify=1", "tls_version=1.3"),
+        f"ssl_ca={samples.CHAINS['jks']}&ssl_ca_password=wrong",
+        f"ssl_ca={samples.PASSWORDS}&ssl_ca_password=none",
+        f"ssl_cert={samples.CHAINS['jceks']}",
+    ],
 )
 def test_parameters_that_cannot_be_used_are_told_before_anything_is_sent(parameters: str) -> None:
     with pytest.raises(ConfigurationError, match=r"database\.url"):

@@ -10,24 +10,38 @@ VERIFY_CA         and the server's certificate is signed by an authority of ``ss
 VERIFY_IDENTITY   and it is made out to the host's name (the default with ``ssl_ca``)
 ================  ==========================================================================================
 
-``ssl_ca``, ``ssl_capath``, ``ssl_cert``, ``ssl_key`` and ``ssl_key_password`` name PEM files.
+``ssl_ca``, ``ssl_capath``, ``ssl_cert`` and ``ssl_key`` name PEM files. ``ssl_ca`` and ``ssl_cert`` may also name key
+stores (PKCS12, JKS, JCEKS), with their passwords in ``ssl_ca_password`` and ``ssl_key_password``.
 """
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy.engine import URL
 
 from hms_cache.errors import ConfigurationError
+from hms_cache.key_stores.certificates import certificate_with_key, is_key_store, trusted_certificates
+from hms_cache.key_stores.errors import KeyStoreError
 
 #: Connection option: connect with TLS or not at all. Removed before the driver sees the options.
 REQUIRE_TLS = "hms_cache_require_tls"
 
 _MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
-_NAMES = ("ssl_mode", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_key_password", "ssl_cipher")
+_NAMES = (
+    "ssl_mode",
+    "ssl_ca",
+    "ssl_ca_password",
+    "ssl_capath",
+    "ssl_cert",
+    "ssl_key",
+    "ssl_key_password",
+    "ssl_cipher",
+)
+_PASSWORDS = ("ssl_ca_password", "ssl_key_password")
 
 
 def _preferred() -> ssl.SSLContext:
@@ -66,18 +80,27 @@ def take_tls(url: URL) -> tuple[URL, dict[str, Any]]:
         return plain, {"ssl_disabled": True}
     try:
         context = _context(mode, about)
-    except (OSError, ssl.SSLError) as error:
+    except (OSError, ssl.SSLError, KeyStoreError) as error:
         raise ConfigurationError(f"database.url: TLS cannot be set up with {_files(about)}: {error}") from error
     return plain, {"ssl": context, REQUIRE_TLS: mode != "PREFERRED"}
 
 
 def _context(mode: str, files: Mapping[str, str]) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=files.get("ssl_ca"), capath=files.get("ssl_capath"))
+    authorities = _key_store(files.get("ssl_ca"))
+    if authorities is None:
+        context = ssl.create_default_context(cafile=files.get("ssl_ca"), capath=files.get("ssl_capath"))
+    else:
+        trusted = b"".join(trusted_certificates(authorities, files.get("ssl_ca_password", "")))
+        context = ssl.create_default_context(cadata=trusted, capath=files.get("ssl_capath"))
     # Certificates that MySQL generates lack X.509 fields on which Python 3.13 insists.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.check_hostname = mode == "VERIFY_IDENTITY"
     context.verify_mode = ssl.CERT_REQUIRED if mode.startswith("VERIFY") else ssl.CERT_NONE
-    if "ssl_cert" in files:
+    own = _key_store(files.get("ssl_cert"))
+    if own is not None:
+        with certificate_with_key(own, files.get("ssl_key_password", "")) as (file, password):
+            context.load_cert_chain(file, password=password)
+    elif "ssl_cert" in files:
         # Without a password OpenSSL would ask for one on the terminal.
         context.load_cert_chain(files["ssl_cert"], files.get("ssl_key"), files.get("ssl_key_password", ""))
     if "ssl_cipher" in files:
@@ -85,5 +108,11 @@ def _context(mode: str, files: Mapping[str, str]) -> ssl.SSLContext:
     return context
 
 
+def _key_store(file: str | None) -> bytes | None:
+    """The content of a key store; None for a file in PEM. Raises OSError."""
+    content = Path(file).read_bytes() if file is not None else b""
+    return content if is_key_store(content) else None
+
+
 def _files(files: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in files.items() if name != "ssl_key_password") or "the system's"
+    return ", ".join(f"{name}={value}" for name, value in files.items() if name not in _PASSWORDS) or "the system's"
