@@ -19,9 +19,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 WITH_EXTRAS = {
     "jobs/": "spark",
     "cli/demo/": "spark",
-    "key_stores/protection.py": "tls",
+    "key_stores/": "tls",
     "store/engine/drivers/postgresql_driver.py": "postgresql",
-    "app/security/certificates.py": "tls",
     "app/security/revocation.py": "tls",
     "app/security/http_port.py": "jwt",
     "authentication/bearer_tokens.py": "jwt",
