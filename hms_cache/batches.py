@@ -1,4 +1,4 @@
-"""A sequence in slices: so many names or ids as one statement or call takes."""
+"""Splits a sequence into slices, of the number of names or ids that one statement or call takes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ _Values = TypeVar("_Values", bound=Sequence[Any])
 
 
 def batches(values: _Values, size: int) -> Iterator[_Values]:
-    """The values in slices of at most `size`, of the type that they have together."""
+    """Yields the values in slices of at most `size`, each of the same type as `values`."""
     for start in range(0, len(values), size):
         yield cast(_Values, values[start : start + size])

@@ -1,7 +1,7 @@
-"""The call that a thread is answering: what it has done so far, what its reads were answered from, and what they serve.
+"""The call that a thread is answering: what it did so far, and what its reads were answered from.
 
-One object per thread, which a call takes over when it begins: for the slow-call log, to mark log lines, for answers
-that are kept, and for reads that must show one position (P1) or need a proof.
+There is one object per thread, which each call resets when it begins. It is used by the slow-call log, to mark log
+lines, for stored answers, and for reads that must show one position (P1) or that a write depends on.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 FILL_CACHE = "hms-cache.fill.cache"
-"""The variable of a connection (`setMetaConf`) by which a client says that what it reads is not to be loaded into
-memory: `false`."""
+"""The variable of a connection (`setMetaConf`) with which a client asks (`false`) that its reads do not load anything
+into memory."""
 
 _numbers = itertools.count(1)
 
-#: Reasons kept of one call; a call makes few reads, but for some bulk ones.
+#: Number of reads recorded per call. Most calls make few; only some bulk calls make more.
 _MAX_REASONS = 16
 
-#: Ranges of events kept of one call: each takes a transaction of its own that another server's came between.
+#: Number of ranges of events recorded per call. There are several ranges if the call used several transactions and
+#: another server committed between them.
 _MAX_EVENTS = 1_000
 
 
@@ -37,7 +38,7 @@ class Versioned(Protocol):
 
 
 class Source:
-    """What a call was answered from."""
+    """The source of a call's answer."""
 
     __slots__ = ("entry", "follows_other_tables", "is_pure", "is_trusted", "kind", "version")
 
@@ -46,20 +47,20 @@ class Source:
         self.version = 0
         self.kind = ""
         self.is_pure = True
-        """Whether everything so far came from `entry` alone."""
+        """Whether all reads so far were answered from `entry` alone."""
         self.follows_other_tables = False
-        """Whether anything in `entry` that was read may change with other tables, as constraints do."""
+        """Whether something read from `entry` may change with other tables, as constraints do."""
         self.is_trusted = True
-        """Whether every read may be answered from `entry` as it is without a position check (`write_id_reads`)."""
+        """Whether every read may be answered from `entry` without a position check (`write_id_reads`)."""
 
     def begin(self) -> None:
-        """A call starts."""
+        """Resets the source at the start of a call."""
         self.entry, self.is_pure, self.follows_other_tables, self.is_trusted = None, True, False, True
 
     def from_entry(
         self, entry: Versioned, kind: str, *, follows_other_tables: bool = False, is_trusted: bool = False
     ) -> None:
-        """A read was answered from this entry. Under the cache's lock."""
+        """Records that a read was answered from this entry. The caller holds the cache's lock."""
         self.follows_other_tables |= follows_other_tables
         self.is_trusted &= is_trusted
         if self.entry is None:
@@ -68,7 +69,7 @@ class Source:
             self.is_pure = False
 
     def from_elsewhere(self) -> None:
-        """A read was answered by the store, or from what is no single entry."""
+        """Records that a read was answered by the store, or from more than a single entry."""
         self.is_pure = False
 
 
@@ -76,12 +77,12 @@ class AppliedPosition(NamedTuple):
     """The position of the cache, with its history."""
 
     generation: int
-    """Number of the history, in each of which the same position may stand for other events."""
+    """Number of the history: the same position may stand for other events in another history."""
     position: int
 
 
 class Seen:
-    """The positions at which the reads of a call were answered; None: by the database, at an unknown position."""
+    """The positions at which the reads of a call were answered; None for the database, whose position is unknown."""
 
     __slots__ = ("_at", "_is_one", "_reads")
 
@@ -91,7 +92,7 @@ class Seen:
         self._is_one = True
 
     def note(self, at: AppliedPosition | None) -> None:
-        """A read was answered at this position."""
+        """Records that a read was answered at this position."""
         if self._reads and (at is None or at != self._at):
             self._is_one = False
         self._reads += 1
@@ -104,40 +105,41 @@ class Seen:
 
 
 class CallContext(threading.local):
-    """One per thread. Costs less than a microsecond a call, so it is always on."""
+    """The state of the call that a thread is answering. It takes less than a microsecond per call, so it is always
+    on."""
 
     def __init__(self) -> None:
         self.connection = 0
         self.user = ""
         self.address = ""
-        """Of the client whose call it is."""
+        """Address of the client."""
         self.call = 0
-        """The number of the call in this process; 0: this thread answers none."""
+        """The number of the call in this process; 0 if the thread is not answering a call."""
         self.reads: list[str] = []
-        """How each of its reads was answered: ``table: miss``."""
+        """How each of its reads was answered, such as ``table: miss``."""
         self.statements = 0
         self.database_s = 0.0
         self.failure = ""
-        """What it raised."""
+        """The exception that it raised."""
         self.loads = 0
-        """Loads into the cache that it ran."""
+        """Number of loads that it ran."""
         self.events: list[tuple[int, int]] = []
-        """First and last of the events that it logged, by transaction; those that follow each other as one."""
+        """First and last event ids that it wrote to the log, per transaction; adjacent ranges are merged."""
         self._sent_s = 0.0
         self.source = Source()
         self.seen: Seen | None = None
-        """Where its reads were answered, if that is watched."""
+        """The positions of its reads, inside :meth:`watched`."""
         self.fills_cache = True
-        """Whether what its reads need is loaded into memory. A job that looks at everything once leaves memory to
-        others: it is answered from what is there, and by the database."""
+        """Whether its reads may load objects into memory. False for a job that reads everything once: such reads are
+        answered from what is in memory already, or by the database."""
         self.serves_a_write = False
-        """Whether its reads are a write's: see `for_write`."""
+        """Whether the reads belong to a write: see `for_write`."""
         self.long_list: tuple[str, Any] | None = None
-        """A text of its request that is read again and again, and what it says, where that is too large to be kept
+        """A text of its request that is decoded several times, and its decoded form, if that is too large to be cached
         beyond the call."""
 
     def begin(self, connection: int, user: str = "", address: str = "", *, fills_cache: bool = True) -> None:
-        """The thread begins a call of this connection."""
+        """Starts a call of this connection."""
         self.connection = connection
         self.fills_cache = fills_cache
         self.user = user
@@ -155,20 +157,20 @@ class CallContext(threading.local):
             self.events.clear()
 
     def end(self) -> None:
-        """It is answered. A thread that answers no other keeps nothing of what it was answered from."""
+        """Ends the call, and releases the entry from which it was answered."""
         self.call = 0
         self.fills_cache = True
         self.long_list = None
         self.source.entry = None
 
     def note_read(self, kind: str, reason: str) -> None:
-        """A read was answered in this way."""
+        """Records how a read was answered."""
         if len(self.reads) < _MAX_REASONS:
             self.reads.append(f"{kind}: {reason}")
 
     @contextmanager
     def watched(self) -> Iterator[Seen]:
-        """Within it reads of this thread are noted. Not nestable."""
+        """Records the positions of this thread's reads inside the block. It cannot be nested."""
         self.seen = seen = Seen()
         try:
             yield seen
@@ -176,12 +178,12 @@ class CallContext(threading.local):
             self.seen = None
 
     def note_position(self, at: AppliedPosition | None) -> None:
-        """A read was answered from memory at this position; None: by the database."""
+        """Records that a read was answered from memory at this position; None: by the database."""
         if self.seen is not None:
             self.seen.note(at)
 
     def note_events(self, first: int, last: int) -> None:
-        """A transaction of it was committed with these events."""
+        """Records that a transaction of the call was committed with these events."""
         if not self.call:
             return
         if self.events and self.events[-1][1] == first - 1:
@@ -190,34 +192,35 @@ class CallContext(threading.local):
             self.events.append((first, last))
 
     def statement_sent(self) -> None:
-        """A statement goes to the database."""
+        """Counts a statement that is being sent to the database."""
         self.statements += 1
         self._sent_s = time.perf_counter()
 
     def statement_answered(self) -> None:
-        """It came back. One that failed is counted, and its time is not."""
+        """Adds the time of a statement that returned. Statements that fail are counted, but their time is not added."""
         self.database_s += time.perf_counter() - self._sent_s
 
     @property
     def identifier(self) -> str:
-        """``CONNECTION.CALL``; empty when the thread answers no call."""
+        """``CONNECTION.CALL``; empty if the thread is not answering a call."""
         return f"{self.connection}.{self.call}" if self.call else ""
 
     def explained(self) -> str:
-        """Where its time went."""
+        """Describes, for the log, how the call spent its time."""
         reads = ", ".join(self.reads) or "no read"
         return f"{self.statements} statements took {self.database_s:.3f} s; {reads}"
 
 
-#: That of whatever thread asks.
+#: The context of the current thread.
 call_context = CallContext()
 
 
 def for_write(function: Callable[P, T]) -> Callable[P, T]:
-    """A write: what it reads was committed when it arrived, or later, whatever `max_staleness` allows others.
+    """Decorates a write. Its reads are at least as new as its arrival, even if `max_staleness` allows other reads to be
+    older.
 
-    A partition that is appended takes its columns from the table, a drop by expressions takes its names from the
-    partitions: what memory may answer to a reader for a while would become part of the catalog for good.
+    An appended partition takes its columns from the table, and a drop by expressions takes its names from the
+    partitions. A stale read would therefore be written to the catalog, and stay there.
     """
 
     @functools.wraps(function)

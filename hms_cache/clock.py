@@ -1,6 +1,7 @@
-"""Time as a dependency, so that tests can move it.
+"""Clocks as a dependency, so that tests can set the time.
 
-Waits are measured on the monotonic clock; what is written to the database or shown to people is epoch time.
+Durations are measured with the monotonic clock. Times that are stored in the database or shown to people are epoch
+times.
 """
 
 from __future__ import annotations
@@ -12,26 +13,31 @@ _CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 LATEST_STORED_S: Final = 2**31 - 1
-"""The protocol, and columns of Hive's tables, hold seconds in 32 bits, which end on 19 January 2038."""
+"""The latest time that can be stored: the protocol, and columns of Hive's tables, hold seconds in 32 bits, which end on
+19 January 2038."""
 
 
 def stored_s(epoch_s: float) -> int:
-    """Whole seconds as they are stored and sent: from 2038 on all the same, as times of events are in Hive."""
+    """Returns whole seconds as they are stored and sent. Times after 2038 become the latest time, as times of events do
+    in Hive."""
     return min(int(epoch_s), LATEST_STORED_S)
 
 
 def elapsed_s() -> float:
-    """As `Clock.monotonic_s`. `time.monotonic` stands still while the machine is suspended, so that what was true for
-    some seconds before would be so again afterwards, hours later. Other systems than Linux have no other."""
+    """See `Clock.monotonic_s`.
+
+    `time.monotonic` does not advance while the machine is suspended: after hours of suspension, a result that was valid
+    for some seconds would still count as valid. Systems other than Linux only have that clock.
+    """
     return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 @runtime_checkable
 class Clock(Protocol):
-    """Where a component gets its time from."""
+    """A source of time."""
 
     def monotonic_s(self) -> float:
-        """Seconds since an arbitrary moment, those among them in which the machine was suspended; never goes back."""
+        """Seconds since an arbitrary moment, including time during which the machine was suspended; never goes back."""
         ...
 
     def epoch_s(self) -> float:

@@ -1,5 +1,5 @@
-"""Ends what takes too long on somebody else's connection: a socket's own limit is for each read, so an answer that
-comes in drops never reaches it."""
+"""Time limits for whole conversations. A socket's own limit applies to each read, so a peer that sends its answer a few
+bytes at a time would never reach it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import Any
 
 @contextlib.contextmanager
 def cut_after(timeout_s: float, sockets: Callable[[], Iterable[socket.socket]]) -> Iterator[None]:
-    """What runs inside finds its connections closed after `timeout_s`. `sockets` is asked then, on another thread."""
+    """Shuts down connections if the block takes longer than `timeout_s`.
+
+    :param sockets: returns the sockets to shut down; called on another thread when the time is up.
+    """
     alarm = threading.Timer(timeout_s, _cut, (sockets,))
     alarm.daemon = True
     alarm.start()
@@ -25,12 +28,12 @@ def cut_after(timeout_s: float, sockets: Callable[[], Iterable[socket.socket]]) 
 def _cut(sockets: Callable[[], Iterable[socket.socket]]) -> None:
     for sock in sockets():
         with contextlib.suppress(OSError):  # it is closed already
-            # The plain one: that of TLS would make what is read afterwards look like text without TLS.
+            # The plain socket's method: after that of a TLS socket, data read later would look like text without TLS.
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 class OpenedSockets:
-    """The connections of one conversation."""
+    """The sockets opened for one conversation."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,32 +41,32 @@ class OpenedSockets:
         self._is_over = False
 
     def connect(self, *arguments: Any) -> socket.socket:
-        """As `socket.create_connection`. Raises TimeoutError where the time was over before there was a connection."""
+        """See `socket.create_connection`. Raises TimeoutError if the time was up before the connection was made."""
         opened = socket.create_connection(*arguments)
         with self._lock:
             if self._is_over:
                 opened.close()
                 raise TimeoutError("connecting took all of the time")
-            # Another socket of the same connection: TLS takes this one before its handshake, and http.client gives it
-            # to an answer after which the server closes.
+            # A duplicate, because TLS takes over this socket before its handshake, and http.client passes it to an
+            # answer after # which the server closes.
             self._opened.append(opened.dup())
         return opened
 
     def end(self) -> tuple[socket.socket, ...]:
-        """The time is over: those that are open."""
+        """Refuses further connections, and returns the open ones: the time is up."""
         with self._lock:
             self._is_over = True
             return tuple(self._opened)
 
     def close(self) -> None:
-        """The conversation is over."""
+        """Closes the duplicates at the end of the conversation."""
         for opened in self._opened:
             opened.close()
 
 
 @contextlib.contextmanager
 def opened_within(timeout_s: float) -> Iterator[OpenedSockets]:
-    """What these open is cut after `timeout_s`, whatever it does then."""
+    """Provides sockets for a conversation that are shut down after `timeout_s`."""
     sockets = OpenedSockets()
     try:
         with cut_after(timeout_s, sockets.end):

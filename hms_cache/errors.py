@@ -1,14 +1,14 @@
-"""The errors of the program itself, as a tree.
+"""The program's own exceptions.
 
     HmsCacheError
-    ├── ConfigurationError      what an operator wrote cannot be used; carries every problem found, not only the first
-    ├── StartupError            the configuration is fine, but the server cannot start with what it finds
-    │   ├── PortError           a port cannot be listened on
-    │   └── SchemaError         the database has no schema, or one this program cannot work with
+    ├── ConfigurationError        settings cannot be used; contains every problem, not only the first
+    ├── StartupError              the settings are valid, but the server cannot start
+    │   ├── PortError             a port cannot be listened on
+    │   └── SchemaError           the database has no schema, or one that this program cannot use
     └── DatabaseUnavailableError  the database does not answer (retriable)
 
-What a metastore client sees is another matter: those are the generated Thrift exceptions, and ``server`` translates
-into them in one place. A class of this module never travels over the wire.
+They are never sent to a client. Clients of the metastore receive the generated Thrift exceptions; ``server`` converts
+into them in one place.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Sequence
 
 
 class HmsCacheError(Exception):
-    """Base of all errors that this program raises on purpose.
+    """Base class of all exceptions that this program raises on purpose.
 
-    ``retriable`` says whether the same call may succeed later without anybody changing anything.
+    ``retriable`` says whether the same call may succeed later without a change by anybody.
     """
 
     retriable: bool = False
@@ -30,7 +30,8 @@ class HmsCacheError(Exception):
 class ConfigurationError(HmsCacheError):
     """One or more settings cannot be used.
 
-    ``problems`` holds one sentence for each, in the order found, each naming the setting and where its value came from.
+    ``problems`` contains one sentence per problem, in the order found. Each names the setting and the source of its
+    value.
     """
 
     def __init__(self, problems: Sequence[str] | str) -> None:
@@ -39,9 +40,9 @@ class ConfigurationError(HmsCacheError):
 
 
 class StartupError(HmsCacheError):
-    """The server cannot start: a port is taken, a directory cannot be made, …
+    """The server cannot start: a port is taken, a directory cannot be created, …
 
-    ``remedy`` is what to do about it, often a command.
+    ``remedy`` says what to do about it, often with a command.
     """
 
     def __init__(self, problem: str, *, remedy: str = "") -> None:
@@ -54,11 +55,14 @@ class PortError(StartupError):
     """A port cannot be listened on."""
 
     def __init__(self, where: str, error: OSError | UnicodeError, *, if_taken: str) -> None:
-        """`where`: the address and what it is for. `error`: a UnicodeError for what can be no
-        host's name. `if_taken`: what to do where another program has the port.
+        """Chooses the remedy by the kind of error.
 
-        What an operator has to do differs: a name that is misspelt, or an address of another machine (which a container
-        often is given), is not mended by another port.
+        Another port does not help if the host name is misspelt, or if the address belongs to another machine, as often
+        happens in containers.
+
+        :param where: the address, and what it is for.
+        :param error: a UnicodeError if the text cannot be a host name.
+        :param if_taken: what to do if another program uses the port.
         """
         number = getattr(error, "errno", None)
         if isinstance(error, socket.gaierror | UnicodeError) or number == errno.EADDRNOTAVAIL:
@@ -71,7 +75,7 @@ class PortError(StartupError):
 
 
 class SchemaError(StartupError):
-    """The database has no metastore schema, or one that this program cannot work with."""
+    """The database has no metastore schema, or one that this program cannot use."""
 
 
 class DatabaseUnavailableError(HmsCacheError):

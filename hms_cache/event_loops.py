@@ -1,4 +1,4 @@
-"""Event loops: which one this process uses, and how soon the system lets its thread run."""
+"""The event loop of this process, and how soon the system runs its thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Final
 
-# Here, so that workers share it: it is loaded before they are forked.
+# Imported here so that workers share it: this module is loaded before they are forked.
 uvloop: ModuleType | None
 try:
     import uvloop
@@ -20,28 +20,29 @@ except ImportError:  # Windows, where uvloop does not exist
     uvloop = None
 
 SLICE_NS: Final = 200_000
-"""Linux lets a thread that wakes interrupt another one sooner, the shorter its slices are. By default they are as long
-as those of all threads, 1.4 ms on two processors and 2.8 on eight: so long a loop would wait for the processor beside
-its own process' threads that compute, whose calls are worth less than the next reply."""
+"""Length of the loop's time slices. The shorter the slices of a thread that wakes, the sooner Linux lets it interrupt
+another one. By default all threads have slices of 1.4 ms on two processors, and 2.8 ms on eight; a loop would wait this
+long beside the computing threads of its own process, whose work is less urgent than the next reply."""
 
 _SCHED_SETATTR: Final = {"x86_64": 314, "aarch64": 274}
 _ATTRIBUTES: Final = struct.Struct("=IIQiIQQQ")
 """`struct sched_attr`: size, policy, flags, nice, priority, runtime, deadline, period."""
 
 CLIENT_TIME_PARTS: Final = 8
-"""A loop that stands still, because the machine is busy, costs a client no more than this part of its time."""
+"""Number of parts of a client's time. If the loop is not run because the machine is busy, a client loses at most one
+part."""
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's where it is installed."""
+    """Creates a loop of uvloop if that is installed, otherwise of asyncio."""
     return uvloop.new_event_loop() if uvloop is not None else asyncio.new_event_loop()
 
 
 def ask_for_short_slices() -> bool:
-    """Has this thread run soon after it wakes, for a short time at once. Its share of the processor stays the same.
+    """Asks Linux to run this thread soon after it wakes, for a short time. Its share of the processor does not change.
 
-    False where the system does not know such a thing (Linux does since 6.12), or does not allow it; nothing is changed
-    then. Only for a thread of the ordinary policy.
+    Returns False, and changes nothing, if the system does not support this (Linux does since 6.12) or does not allow
+    it. Only for threads with the ordinary scheduling policy.
     """
     number = _SCHED_SETATTR.get(platform.machine())
     if sys.platform != "linux" or number is None:
@@ -58,44 +59,46 @@ def ask_for_short_slices() -> bool:
 
 
 class ClientTimer:
-    """The time that a client, or a server, has for something. Used on the loop only.
+    """A timer for a client or a server. Used on the loop only.
 
-    A plain timer runs out while the loop stands still, and is dealt with before what came meanwhile is read: a busy
-    machine would close its honest clients. So the time runs in parts, and the loop reads its sockets between them.
+    An ordinary timer expires while the loop is not run, and is handled before data that arrived in the meantime is
+    read: a busy machine would close connections of well-behaved clients. Therefore this timer runs in parts, and the
+    loop reads its sockets between them.
     """
 
     __slots__ = ("_handle", "_left", "_loop", "_lost_s", "_overdue", "_part_s", "_paused_since_s")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, time_s: float, overdue: Callable[[], None]) -> None:
-        """`overdue` is called when the time is up, unless the timer was cancelled."""
+        """:param overdue: called when the time is up, unless the timer was cancelled."""
         self._loop = loop
         self._overdue: Callable[[], None] | None = overdue
         self._part_s = time_s / CLIENT_TIME_PARTS
         self._left = CLIENT_TIME_PARTS
         self._lost_s = 0.0
-        """How long this part did not count."""
+        """How long the current part was paused."""
         self._paused_since_s: float | None = None
         self._handle: asyncio.TimerHandle | None = loop.call_later(self._part_s, self._end_part)
 
     def pause(self) -> None:
-        """The time stands still: what has come waits for the server. Nothing if it stands still already."""
+        """Stops the time while received data waits for the server. Does nothing if the time is stopped already."""
         if self._paused_since_s is None:
             self._paused_since_s = self._loop.time()
 
     def resume(self) -> None:
-        """The time goes on, if it stood still."""
+        """Continues the time if it is stopped."""
         if self._paused_since_s is not None:
             self._lost_s += self._loop.time() - self._paused_since_s
             self._paused_since_s = None
 
     def cancel(self) -> None:
-        """Nobody is called."""
+        """Cancels the timer: `overdue` is not called."""
         if self._handle is not None:
             self._handle.cancel()
         self._forget()
 
     def _forget(self) -> None:
-        """Whoever has the timer is often whom it calls: a cycle, which the collector would have to find."""
+        """Drops the references. The owner of the timer is often the object that it calls; such a cycle would have to be
+        found by the garbage collector."""
         self._handle = self._overdue = None
 
     def _end_part(self) -> None:

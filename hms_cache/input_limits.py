@@ -1,7 +1,7 @@
-"""How large the pieces of a request may be that cost more than their bytes: patterns, expressions, lists, names.
+"""Limits on parts of a request whose processing costs more than their size: patterns, expressions, lists, names.
 
-One object for the process: what it bounds, the processor and the memory, is the process's. The numbers with their
-reasons and the settings are in the section `limits` of the configuration; here they are in force.
+There is one object per process, because processor and memory belong to the process. The values, their reasons and the
+settings are in the section `limits` of the configuration; this module holds the values in force.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ _process = _Process()
 
 
 def input_limits() -> LimitsSettings:
-    """Those in force."""
+    """Returns the limits in force."""
     return _process.limits
 
 
 def use_input_limits(limits: LimitsSettings) -> None:
-    """From now on these are in force, for all that is read in this process."""
+    """Puts these limits in force for this process."""
     _process.limits = limits
 
 
 def exceeded(limit: str) -> str:
-    """An input is refused because of this limit: counts that, and returns the words that name it in the error."""
+    """Counts an input that is refused because of this limit, and returns the name of the setting for the error's
+    text."""
     with _process.lock:
         _process.refused[limit] += 1
     return f"setting limits.{limit}"
 
 
 def refused_inputs() -> dict[str, int]:
-    """How many were refused in this process, by limit."""
+    """Returns the number of inputs refused in this process, by limit."""
     with _process.lock:
         return dict(_process.refused)

@@ -8,5 +8,5 @@ from importlib import metadata
 
 @cache
 def program_version() -> str:
-    """The installed version; looked up once."""
+    """Returns the installed version, which is looked up once."""
     return metadata.version("hms-cache")

@@ -7,7 +7,8 @@ import os
 
 
 def system_user() -> str:
-    """Its name, or its number where it has none: OpenShift, and a pod with `runAsUser`, run images as any user."""
+    """Returns the user's name, or the user id if there is no name: OpenShift, and pods with `runAsUser`, run images as
+    an arbitrary user."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # OSError since Python 3.13

@@ -1,4 +1,4 @@
-"""Values: objects that are made whole, never change, and are equal when their fields are."""
+"""Values: objects that never change after construction and are equal if their fields are."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """Makes a dataclass of a class that nobody can assign to, with slots in place of a dictionary."""
+    """Makes the class an immutable dataclass with slots instead of a dictionary."""
     return dataclass(frozen=True, slots=True)(cls)

@@ -10,7 +10,7 @@ import pytest
 
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authentication.plain import PlainMechanism
-from hms_cache.limited_log import INTERVAL_S, LONGEST_TOLD, MAX_TRACED, LimitedLog
+from hms_cache.limited_log import INTERVAL_S, MAX_ERROR_CHARACTERS, MAX_TRACED, LimitedLog
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.server.faults import MAX_LOGGED_TEXT
 from hms_cache.server.layer import LOGGED_AGAIN_S, MAX_LOGGED_ADDRESSES, Handshakes
@@ -55,14 +55,14 @@ def test_a_fault_has_its_trace_once(caplog: pytest.LogCaptureFixture) -> None:
     for error in (ValueError("of one kind"), ValueError("of the same"), KeyError("of another")):
         log.fault("%s could not be read", error, "it")
     clock.advance(INTERVAL_S)
-    log.fault("%s could not be read", ValueError("x" * 2 * LONGEST_TOLD), "it")
+    log.fault("%s could not be read", ValueError("x" * 2 * MAX_ERROR_CHARACTERS), "it")
     told = "it could not be read: ValueError: "
     assert [(one.getMessage()[: len(told) + 11], bool(one.exc_info)) for one in caplog.records] == [
         (f"{told}of one kind", True),
         ("it could not be read: KeyError: 'of another' ", True),
         (f"{told}{'x' * 11}", False),
     ]
-    assert len(caplog.records[-1].getMessage()) < LONGEST_TOLD + 100
+    assert len(caplog.records[-1].getMessage()) < MAX_ERROR_CHARACTERS + 100
     for number in range(2 * MAX_TRACED):
         log.fault(f"thing {number} failed", ValueError())
     assert sum(bool(one.exc_info) for one in caplog.records) == MAX_TRACED
