@@ -1,5 +1,5 @@
-"""A small Python client of metastores: fail-over over addresses, authentication, and transactions whose reads carry
-their write ids.
+"""A small Python client for metastores, with fail-over between addresses, authentication, and transactions whose reads
+carry their write ids.
 
 client = MetastoreClient("thrift://a:9083,thrift://b:9083")
 with Transaction(client, ["sales.orders"]) as txn:

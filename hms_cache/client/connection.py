@@ -1,4 +1,4 @@
-"""One connection to one metastore: its socket, how the client authenticates over it, and what can go wrong with it."""
+"""A connection to one metastore: the socket, the authentication over it, and its failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
 CONNECT_TIMEOUT_S: Final = 10.0
 
 CALL_TIMEOUT_S: Final = 600.0
-"""As Hive's clients wait (`metastore.client.socket.timeout`)."""
+"""Default of Hive's clients (`metastore.client.socket.timeout`)."""
 
 
 def opened(
@@ -69,11 +69,11 @@ def _within(timeout_s: float, socket: TSocket, negotiate: Callable[[], None]) ->
             negotiate()
     except TTransportException as error:
         if time.monotonic() >= ends_at_s or error.type == TTransportException.TIMED_OUT:
-            text = f"no end of the negotiation (SASL) within {timeout_s:g} s"
+            text = f"the SASL negotiation did not end within {timeout_s:g} s"
             raise TTransportException(TTransportException.TIMED_OUT, text) from error
         if error.type != TTransportException.END_OF_FILE:
             raise
-        text = "it closed the connection in the negotiation (SASL): it may ask nobody who it is, or speak TLS"
+        text = "it closed the connection during the SASL negotiation: it may authenticate no clients, or require TLS"
         raise TTransportException(TTransportException.END_OF_FILE, text) from error
 
 
@@ -86,13 +86,13 @@ def _require_protection(authentication: Authentication, address: Address, socket
     if not (mapped or peer).is_loopback:
         scheme = "https://" if address.by_http else "thrift+tls://"
         raise ConfigurationError(
-            f"{address} is not encrypted, and the secret of auth={authentication} could be read on the way: nothing was"
-            f" sent. Use a URI with {scheme}, or say unencrypted=allowed where something else protects the connection"
+            f"{address} is not encrypted, so the secret of auth={authentication} was not sent. Use a URI with {scheme},"
+            " or set unencrypted=allowed if something else protects the connection"
         )
 
 
 class Connection:
-    """An open connection: strict binary protocol, as Hive's clients speak it. For one thread at a time."""
+    """An open connection that uses the strict binary protocol, as Hive's clients do. For one thread at a time."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Connection:
         call_timeout_s: float = CALL_TIMEOUT_S,
         tls_context: ssl.SSLContext | None = None,
     ) -> None:
-        """Connects and authenticates; raises as `opened`."""
+        """Connects and authenticates. Raises the same exceptions as `opened`."""
         self.address = address
         self._inner = opened(
             address,
@@ -116,10 +116,11 @@ class Connection:
         self._client = ThriftHiveMetastore.Client(TBinaryProtocolAccelerated(self._transport))
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """One call. Raises what the method declares, TApplicationException, AuthenticationRefusedError over HTTP, or a
-        failure of the connection.
+        """Calls a method.
 
-        Whatever is no answer (see `is_answer`) leaves it unusable.
+        Raises the exceptions that the method declares, TApplicationException, AuthenticationRefusedError over HTTP, or
+        a failure of the connection. After an exception that is not an answer (see `is_answer`), the connection is
+        unusable.
         """
         return getattr(self._client, method)(*arguments)
 
@@ -134,5 +135,5 @@ class Connection:
 
 
 def is_answer(error: BaseException) -> bool:
-    """Whether a call raised what the metastore has answered, in a reply that was read to its end."""
+    """Whether the exception is the metastore's answer, in a reply that was read to its end."""
     return isinstance(error, TException) and not isinstance(error, TProtocolException | TTransportException)

@@ -67,9 +67,9 @@ def _asked(metastores: Metastores, how: Kerberos) -> Token:
         except (MetaException, TApplicationException) as error:
             reason = str(getattr(error, "message", None) or error)
         except MalformedTokenError:
-            reason = "what it answers is no token"
+            reason = "its answer is not a token"
     raise CredentialsError(
-        f"the metastore gives no delegation token, by which tasks without a ticket authenticate: {reason}"
+        f"the metastore did not issue a delegation token, which tasks without a ticket need to authenticate: {reason}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a client raises beside what metastores answer."""
+"""Exceptions that a client raises, in addition to those that metastores answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from thrift.transport.TTransport import TTransportException
 from hms_cache.errors import HmsCacheError
 
 CONNECTION_FAILURES = (TTransportException, OSError, EOFError)
-"""What a transport raises when the other side is gone or silent."""
+"""Exceptions of a transport whose peer is gone or does not answer."""
 
 
 class MetastoreUnavailableError(HmsCacheError):
@@ -17,14 +17,15 @@ class MetastoreUnavailableError(HmsCacheError):
 
 
 class OutcomeUnknownError(HmsCacheError):
-    """The connection broke after a write was sent: it may have happened or not. It is not sent again by the client."""
+    """The connection broke after a write was sent, so the write may or may not have happened. The client does not send
+    it again."""
 
 
 class AuthenticationRefusedError(HmsCacheError):
-    """The metastore does not take the client for who it says it is, or asks for another way to show it; or the
-    metastore did not show that it is the one that was meant. No call was carried out.
+    """The metastore refuses the client's identity, or requires another kind of authentication; or it could not prove
+    its own identity. The call was not executed.
 
-    `retriable`: the metastore could not ask who knows (a directory, an issuer of tokens).
+    `retriable`: the metastore could not reach the service that decides (a directory, an issuer of tokens).
     """
 
     def __init__(self, text: str, *, retriable: bool = False) -> None:
@@ -33,9 +34,9 @@ class AuthenticationRefusedError(HmsCacheError):
 
 
 class CredentialsError(HmsCacheError):
-    """What the client needs to authenticate is not there or cannot be used: a ticket, a token, the file of a password.
-    Nothing was sent."""
+    """The client's credentials are missing or unusable: a ticket, a token, the file with a password. Nothing was
+    sent."""
 
 
 class KerberosUnavailableError(MetastoreUnavailableError):
-    """No KDC answers, so that there is no ticket for the metastore. The same call may succeed later."""
+    """No KDC answers, so the client cannot get a ticket for the metastore. The same call may succeed later."""

@@ -1,4 +1,4 @@
-"""A client with several metastores to turn to."""
+"""A client that can use several metastores."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ _READ_PREFIXES = ("get_", "getMetaConf", "list_", "show_", "fetch_partition_name
 _NO_READS = frozenset(
     {"get_lock_materialization_rebuild", "get_lock_materialization_rebuild_req", "get_delegation_token"}
 )
-"""Methods that change something although they are called `get`."""
+"""Methods that change something although their names begin like those of reads."""
 
 
 def is_read(method: str) -> bool:
-    """Whether the method changes nothing, so that it may be asked twice."""
+    """Whether the method changes nothing, so that it can be repeated safely."""
     return method.startswith(_READ_PREFIXES) and method not in _NO_READS
 
 
 class MetastoreClient:
-    """Calls metastores by the names of their Thrift methods, over the first one that can be reached.
+    """Calls methods of the first metastore that can be reached, by their Thrift names.
 
-    A read that a broken connection interrupts is asked again of the next metastore, each of them at most once more. A
-    write is sent once: if its connection breaks, nobody knows what became of it (`OutcomeUnknownError`).
+    If the connection breaks during a read, the client repeats the read at the next metastore, at most once more at each
+    of them. A write is sent once: if its connection breaks, its outcome is unknown (`OutcomeUnknownError`).
 
-    Each connection authenticates anew. When a metastore refuses a ticket or a delegation token, the next one is asked:
-    its clock, its key or its tokens may be the reason. A wrong password is wrong at all of them.
+    Each connection is authenticated separately. If a metastore refuses a ticket or a delegation token, the client tries
+    the next one, because the cause may be that metastore's clock, its key or its tokens. A wrong password is not tried
+    elsewhere.
 
     For one thread at a time.
     """
@@ -57,20 +58,17 @@ class MetastoreClient:
         tls_context: ssl.SSLContext | None = None,
         fills_cache: bool = True,
     ) -> None:
-        """`uris`: `thrift://host:port`, several in a list or separated by commas, in the order they are tried.
+        """Stores the configuration; the client connects at the first call. Raises ConfigurationError.
 
-        `thrift+tls://host:port` speaks TLS: by `tls_context`, or with the system's authorities (or `SSL_CERT_FILE`) and
-        the name checked. `http://host:port/metastore` and `https://…`: calls go over HTTP. `Metastores` have all of it
-        in one value, how to authenticate included.
-
-        `authentication`: see `authentication_of`; None: that of `Metastores`, else none.
-
-        `fills_cache` False: the server is asked not to load what is read into its memory, for who reads much once. A
-        server that does not know this is as it is.
-
-        `connect_timeout_s` limits connecting, and so long again the negotiation with the wait for a KDC in it.
-        `call_timeout_s` limits the wait for an answer (Hive's `metastore.client.socket.timeout`, 600 s). Connects at
-        the first call. Raises ConfigurationError.
+        :param uris: `thrift://host:port`, several in a list or separated by commas, in the order in which they are
+          tried. With `thrift+tls://host:port` the client uses TLS, with `tls_context` or with the system's
+          authorities (or `SSL_CERT_FILE`), and checks the host name. With `http://host:port/metastore` and
+          `https://…`, calls are sent over HTTP. A `Metastores` contains the URIs and the authentication.
+        :param authentication: see `authentication_of`; None: that of `Metastores`, or none.
+        :param connect_timeout_s: limits connecting and, separately, the negotiation, including the wait for a KDC.
+        :param call_timeout_s: limits the wait for an answer (Hive's `metastore.client.socket.timeout`, 600 s).
+        :param fills_cache: False for a client that reads a lot once: asks the server not to load these reads into its
+          memory. Servers that do not know this request ignore it.
         """
         if not isinstance(uris, Metastores):
             uris = Metastores(uris if isinstance(uris, str) else ",".join(uris), authentication or UNAUTHENTICATED)
@@ -89,15 +87,15 @@ class MetastoreClient:
 
     @property
     def connected_to(self) -> Address | None:
-        """The metastore of the open connection, None when there is none."""
+        """The metastore to which the client is connected; None if it is not."""
         return None if self._connection is None else self._connection.address
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """One call, e.g. `call("get_table_req", GetTableRequest(…))`; the value it answers.
+        """Calls a method, as in `call("get_table_req", GetTableRequest(…))`, and returns its value.
 
-        Raises the exceptions that the method declares; TApplicationException (thrift) for a method the metastore does
-        not know; MetastoreUnavailableError; OutcomeUnknownError (writes); AuthenticationRefusedError and
-        CredentialsError, after which nothing has happened. AttributeError: there is no such method.
+        Raises the exceptions that the method declares; TApplicationException (thrift) for a method that the metastore
+        does not know; MetastoreUnavailableError; OutcomeUnknownError (writes); AuthenticationRefusedError and
+        CredentialsError, after which nothing has happened; AttributeError for a method that does not exist.
         """
         if method not in METHODS:
             raise AttributeError(f"the metastore's protocol has no method {method!r}")
@@ -116,13 +114,13 @@ class MetastoreClient:
                     raise MetastoreUnavailableError(
                         f"no metastore answered {method}; last: {connection.address}"
                     ) from error
-            except AuthenticationRefusedError as error:  # over HTTP, which asks at each call
+            except AuthenticationRefusedError as error:  # over HTTP, each call is authenticated
                 self._leave(connection)
                 raise AuthenticationRefusedError(f"{connection.address}: {error}", retriable=error.retriable) from error
             except BaseException as error:
                 if not is_answer(error):
-                    # Cut in the middle, by Ctrl-C or an argument of another type: what is left of this call, a part of
-                    # the request or the reply, must not be the next one's.
+                    # Interrupted by Ctrl-C, or by an argument of a wrong type: the rest of this call, a part of the
+                    # request or of the reply, must not be used for the next one.
                     self._leave(connection)
                 raise
         raise AssertionError("not reached")
@@ -163,7 +161,7 @@ class MetastoreClient:
         )
         if not self._fills_cache:
             try:
-                with suppress(MetaException, TApplicationException):  # a server of another kind
+                with suppress(MetaException, TApplicationException):  # a server that does not know it
                     connection.call("setMetaConf", (FILL_CACHE, "false"))
             except BaseException:
                 connection.close()

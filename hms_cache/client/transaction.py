@@ -1,8 +1,8 @@
-"""A transaction as a client runs it: one snapshot at its begin, passed with every read (P2, P4).
+"""A client's transaction: it takes one snapshot when it begins, and passes it with every read (P2, P4).
 
-What the metastore cannot know by itself, the client tells it: which write ids it may see of each table, its own
-uncommitted ones among them, and which table it means by a name. Source of the scheme: Hive's "Synchronized Metastore
-Cache"; of the calls and their order: Hive 4.0.1's `DbTxnManager`.
+The client sends what the metastore cannot know by itself: the write ids that the transaction may see of each table,
+including its own uncommitted ones, and the id of the table that it means by a name. The scheme is that of Hive's
+"Synchronized Metastore Cache"; the calls and their order are those of `DbTxnManager` of Hive 4.0.1.
 """
 
 from __future__ import annotations
@@ -51,28 +51,29 @@ R = TypeVar("R")
 
 
 CAPABILITIES = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
-"""Without it a metastore refuses insert-only tables; it fears for their files, which this client never reads."""
+"""Without this capability, a metastore refuses insert-only tables, to protect their files, which this client never
+reads."""
 
 
 @frozen
 class TableVersion:
-    """What a transaction knows of a table it named at its begin; it changes only by the transaction's own writes."""
+    """A transaction's view of one of its tables. Only the transaction's own writes change it."""
 
     write_ids: ValidWriteIdList
     table_id: int | None
-    """None: there was no such table, or the metastore does not tell ids with write ids (Hive's own does not)."""
+    """None if the table did not exist, or if the metastore does not return ids with write ids (Hive's own does not)."""
     own_write_id: int | None = None
 
 
 class Transaction:
-    """`with Transaction(client, ["db.table"]) as txn:` commits at the end, and aborts if the block raises.
+    """`with Transaction(client, ["db.table"]) as txn:` commits at the end of the block, and aborts if it raises.
 
-    The snapshot is taken once, at the begin, for all tables together; every read carries it. A write takes a write id
-    of the table, once, and from then on the transaction's reads count that id as valid: no memory holds it, so the
-    database answers, and with what was written.
+    The snapshot is taken once, at the beginning, for all tables together, and every read carries it. The first write to
+    a table allocates a write id, which the transaction's later reads treat as valid. No cache entry covers this id, so
+    the database answers these reads, including the transaction's own changes.
 
-    Nothing runs in the background: whoever works longer than the metastore's `metastore.txn.timeout` without a call
-    gives `heartbeat_interval_s` (a call that comes so much later than the last sign of life sends one first), or calls
+    There is no background thread. For work that takes longer than the metastore's `metastore.txn.timeout` without a
+    call, set `heartbeat_interval_s` (a call that comes this long after the last heartbeat sends one first), or call
     `heartbeat`. For one thread at a time.
     """
 
@@ -86,10 +87,13 @@ class Transaction:
         heartbeat_interval_s: float | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`tables`: all that will be read or written, as `database.table`. Nothing is sent yet."""
+        """Sends nothing yet.
+
+        :param tables: all tables that will be read or written, as `database.table`.
+        """
         self.client = client
         self.txn_id = 0
-        """0 before the begin."""
+        """0 before `begin`."""
         self.valid_txns: ValidTxnList | None = None
         self._tables = list(dict.fromkeys(_full_name(table) for table in tables))
         self._versions: dict[str, TableVersion] = {}
@@ -97,7 +101,7 @@ class Transaction:
         self._txn_type = txn_type
         self._heartbeat_interval_s = heartbeat_interval_s
         self._clock = clock or SystemClock()
-        self._last_sign_s = 0.0
+        self._last_heartbeat_s = 0.0
         self._is_open = False
 
     # Its life
@@ -117,11 +121,12 @@ class Transaction:
         try:
             self.abort()
         except (TException, HmsCacheError):
-            # The block's error is what matters; the metastore gives up by itself a transaction without heartbeats.
+            # The exception of the block is the one to report; the metastore aborts a transaction without heartbeats
+            # itself.
             _log.warning("transaction %d could not be aborted", self.txn_id, exc_info=True)
 
     def begin(self) -> None:
-        """Opens it and takes the snapshot: write ids and table ids of all its tables, at one moment.
+        """Opens the transaction and takes the snapshot: write ids and table ids of all its tables, at one moment.
 
         Raises MetaException, MetastoreUnavailableError, OutcomeUnknownError.
         """
@@ -137,7 +142,7 @@ class Transaction:
         )
         self.txn_id = opened.txn_ids[0]
         self._is_open = True
-        self._last_sign_s = self._clock.monotonic_s()
+        self._last_heartbeat_s = self._clock.monotonic_s()
         try:
             self._take_snapshot()
         except BaseException as error:
@@ -156,33 +161,35 @@ class Transaction:
             self._versions[name] = TableVersion(ValidWriteIdList.from_thrift(element), element.tableId)
 
     def commit(self) -> None:
-        """Raises TxnAbortedException: it lost to a conflicting commit or was given up. Then it is over too."""
+        """Commits. Raises TxnAbortedException if another commit conflicts or the transaction timed out; it has ended
+        then."""
         self._is_open = False
-        # Its snapshot stays that of the begin, also after a wait for a lock: what others committed meanwhile has to be
-        # looked for. With the flag, the default, the metastore would take the lock for proof that there is nothing.
+        # The snapshot remains that of `begin`, even after a wait for a lock, so the metastore must look for conflicting
+        # commits since then. With this flag, which is the default, it would take the lock as proof that there are none.
         self.client.call("commit_txn", CommitTxnRequest(txnid=self.txn_id, exclWriteEnabled=False))
 
     def abort(self) -> None:
-        """Raises NoSuchTxnException when it is over already."""
+        """Aborts. Raises NoSuchTxnException if the transaction has ended already."""
         self._is_open = False
         self.client.call("abort_txn", AbortTxnRequest(txnid=self.txn_id))
 
     def heartbeat(self) -> None:
-        """A sign of life. Raises TxnAbortedException, NoSuchTxnException when the metastore gave it up."""
+        """Sends a heartbeat. Raises TxnAbortedException or NoSuchTxnException if the transaction timed out."""
         self.client.call("heartbeat", HeartbeatRequest(txnid=self.txn_id))
-        self._last_sign_s = self._clock.monotonic_s()
+        self._last_heartbeat_s = self._clock.monotonic_s()
 
     def _keep_alive(self) -> None:
         interval_s = self._heartbeat_interval_s
-        if interval_s is not None and self._clock.monotonic_s() - self._last_sign_s >= interval_s:
+        if interval_s is not None and self._clock.monotonic_s() - self._last_heartbeat_s >= interval_s:
             self.heartbeat()
 
     # Locks
 
     def lock(self, components: Sequence[LockComponent]) -> LockResponse:
-        """Asks for locks in its name; `state` tells whether it has them or waits (then: `check_lock`).
+        """Requests locks for the transaction. `state` of the answer says whether they are acquired or waiting (then
+        call `check_lock`).
 
-        Conflicts between writers are found from what they locked: a write without a lock conflicts with nobody.
+        The metastore detects conflicts between writers by their locks: a write without a lock never conflicts.
         """
         self._keep_alive()
         request = LockRequest(
@@ -192,18 +199,19 @@ class Transaction:
         return answer
 
     def check_lock(self, lock_id: int) -> LockResponse:
-        """Asks again for locks that wait."""
+        """Checks whether waiting locks have been acquired."""
         answer: LockResponse = self.client.call("check_lock", CheckLockRequest(lockid=lock_id, txnid=self.txn_id))
         return answer
 
     # Versions
 
     def version(self, table: str) -> TableVersion:
-        """What its reads of this table carry. Raises KeyError for a table not named at the begin."""
+        """The version that reads of this table carry. Raises KeyError for a table that was not named at the
+        beginning."""
         return self._versions[_full_name(table)]
 
     def write_id(self, table: str) -> int:
-        """Its write id of the table, allocated at the first call; its reads count it as valid from now on."""
+        """The transaction's write id of the table, allocated at the first call. Later reads treat it as valid."""
         name = _full_name(table)
         version = self._versions[name]
         if version.own_write_id is not None:
@@ -219,8 +227,8 @@ class Transaction:
         return own
 
     def reading(self, table: str, request: R) -> R:
-        """The request with the version of the table it reads: `validWriteIdList`, and `id` or `tableId` where it has
-        one."""
+        """Adds the table's version to a read request: `validWriteIdList`, and `id` or `tableId` if the request has such
+        a field. Returns the request."""
         version = self.version(table)
         _require_field(request, "validWriteIdList")
         request.validWriteIdList = version.write_ids.to_text()  # type: ignore[attr-defined]
@@ -231,10 +239,10 @@ class Transaction:
         return request
 
     def writing(self, table: str, request: R) -> R:
-        """The request as a write of this transaction: its `writeId`, and the list in which that is valid.
+        """Adds this transaction's `writeId` to a write request, and the list in which it is valid. Returns the request.
 
-        Some requests have the id in the object that is written, where the metastore reads it: `alter_table_req` in the
-        table, `rename_partition_req` in the new partition. That object is copied, not changed.
+        The metastore reads the write id of some requests from the object that is written: `alter_table_req` from the
+        table, `rename_partition_req` from the new partition. That object is copied, not changed.
         """
         own = self.write_id(table)
         _require_field(request, "validWriteIdList")
@@ -249,15 +257,16 @@ class Transaction:
         request.validWriteIdList = self.version(table).write_ids.to_text()  # type: ignore[attr-defined]
         return request
 
-    # Reads and writes. `through`: another connection, perhaps to another metastore of the set; its own if None.
+    # Reads and writes. `through`: another client, perhaps connected to another metastore of the set; None: `client`.
 
     def read(self, method: str, table: str, request: Any, *, through: MetastoreClient | None = None) -> Any:
-        """A read of one table by any `*_req` method that takes a list. Raises as the method does."""
+        """Reads one table with any `*_req` method that takes a write-id list. Raises the exceptions of the method."""
         self._keep_alive()
         return (through or self.client).call(method, self.reading(table, request))
 
     def write(self, method: str, table: str, request: Any, *, through: MetastoreClient | None = None) -> Any:
-        """A write to one table by any `*_req` method that takes a list. Raises as the method does."""
+        """Writes to one table with any `*_req` method that takes a write-id list. Raises the exceptions of the
+        method."""
         self._keep_alive()
         return (through or self.client).call(method, self.writing(table, request))
 
@@ -271,7 +280,7 @@ class Transaction:
     def get_partitions_by_names(
         self, table: str, names: Sequence[str], *, through: MetastoreClient | None = None
     ) -> list[Partition]:
-        """Those of the named partitions that exist."""
+        """Returns those of the named partitions that exist."""
         database, name = _full_name(table).split(".")
         request = GetPartitionsByNamesRequest(db_name=database, tbl_name=name, names=list(names))
         answer: list[Partition] = self.read("get_partitions_by_names_req", table, request, through=through).partitions

@@ -1,4 +1,4 @@
-"""DIGEST-MD5 (RFC 2831) with a delegation token, the client's side, as Hadoop's clients speak it."""
+"""The client's side of DIGEST-MD5 (RFC 2831) with a delegation token, as Hadoop's clients use it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hms_cache.client.authentication.mechanism import ClientMechanism, chosen_qu
 from hms_cache.client.errors import AuthenticationRefusedError, CredentialsError
 
 _LARGEST_TOKEN_BYTES = 64 * 1024
-"""What Hadoop's clients say that they take; servers in Java send longer ones all the same."""
+"""The maximum that Hadoop's clients announce. Java servers send longer messages anyway."""
 
 
 class DigestMd5Mechanism(ClientMechanism):
-    """The server shows that it knows the token's password, too."""
+    """Authenticates with a token. The server proves that it knows the token's password, too."""
 
     name = "DIGEST-MD5"
-    remedy = "the token may have ended, or been cancelled, or be one of another metastore: ask for a new one"
+    remedy = "the token may have expired, been cancelled, or belong to another metastore: get a new one"
 
     def __init__(self, token: Token, qualities: tuple[str, ...]) -> None:
-        """`qualities`: of protection, those that will do, the best first."""
+        """:param qualities: accepted qualities of protection, the preferred one first."""
         super().__init__()
         self._token = token
         self._qualities = qualities
@@ -55,18 +55,18 @@ class DigestMd5Mechanism(ClientMechanism):
 
     def _response(self, challenge: bytes) -> bytes:
         try:
-            told = directives(challenge)
+            given = directives(challenge)
         except AuthenticationError as error:
             raise AuthenticationRefusedError(f"{error} (from the metastore)") from error
-        nonce, realm = told.get("nonce", b""), told.get("realm", b"")
-        largest = told.get("maxbuf", b"65536")
-        if told.get("algorithm", b"") != b"md5-sess" or not nonce or not largest.isdigit() or len(largest) > 9:
+        nonce, realm = given.get("nonce", b""), given.get("realm", b"")
+        largest = given.get("maxbuf", b"65536")
+        if given.get("algorithm", b"") != b"md5-sess" or not nonce or not largest.isdigit() or len(largest) > 9:
             raise AuthenticationRefusedError("DIGEST-MD5: the metastore's challenge cannot be used")
         if any(byte in nonce + realm for byte in b'"\\') or not realm:
             raise AuthenticationRefusedError("DIGEST-MD5: the metastore's challenge cannot be used")
-        offered = frozenset(one.strip().decode("ascii", "replace") for one in told.get("qop", b"auth").split(b","))
-        ciphers = {one.strip() for one in told.get("cipher", b"").split(b",")}
-        if b"3des" not in ciphers:  # the others can be broken (RFC 6331)
+        offered = frozenset(one.strip().decode("ascii", "replace") for one in given.get("qop", b"auth").split(b","))
+        ciphers = {one.strip() for one in given.get("cipher", b"").split(b",")}
+        if b"3des" not in ciphers:  # the others are not secure (RFC 6331)
             offered -= {"auth-conf"}
         quality = chosen_quality(offered, self._qualities)
         if quality is None:
@@ -96,11 +96,11 @@ class DigestMd5Mechanism(ClientMechanism):
         ) + (b",cipher=3des" if quality == "auth-conf" else b"")
 
     def _check(self, challenge: bytes) -> None:
-        """Whether the server knows the password."""
+        """Raises AuthenticationRefusedError if the server does not prove that it knows the password."""
         _, _, shown = challenge.partition(b"rspauth=")
         if self._digest is None or not hmac.compare_digest(shown.strip(b'" '), self._digest.of_server()):
             raise AuthenticationRefusedError(
-                "DIGEST-MD5: the metastore did not show that it knows the token's password: it is another one"
+                "DIGEST-MD5: the metastore did not prove that it knows the token's password, so it is another one"
             )
         self._is_shown = True
 
@@ -110,6 +110,6 @@ def _require_cipher() -> None:
         import cryptography  # noqa: F401
     except ImportError as error:
         raise CredentialsError(
-            "a delegation token with protection=auth-conf needs cryptography: pip install 'hms-cache[kerberos]', or"
-            " choose protection=auth-int"
+            "a delegation token with protection=auth-conf needs the package cryptography: pip install"
+            " 'hms-cache[kerberos]', or use protection=auth-int"
         ) from error

@@ -1,4 +1,4 @@
-"""GSSAPI (RFC 4752) with Kerberos, the client's side."""
+"""The client's side of GSSAPI (RFC 4752) with Kerberos."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from hms_cache.errors import ConfigurationError
 T = TypeVar("T")
 
 HOST = "_HOST"
-"""In the name of a service: the host of its address (Hadoop's `SecurityUtil`)."""
+"""Placeholder in a principal for the host of the address (Hadoop's `SecurityUtil`)."""
 
 _KRB5_BASE = -1765328384
 _UNAVAILABLE = frozenset(_KRB5_BASE + number for number in (156, 154, 212, 215))
-"""MIT Kerberos' KRB5_KDC_UNREACH, KRB5_REALM_CANT_RESOLVE and what stands for no answer of a KDC."""
+"""MIT Kerberos' KRB5_KDC_UNREACH, KRB5_REALM_CANT_RESOLVE, and other codes for a KDC that does not answer."""
 _UNKNOWN_SERVER = _KRB5_BASE + 7
 """KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN."""
 
 
 class Ticket:
-    """Whose ticket is used: of a cache of tickets, or one that is asked for with a key."""
+    """The client's ticket: from a ticket cache, or requested with the key in a keytab."""
 
     def __init__(self, principal: str = "", keytab: str = "", cache: str = "") -> None:
-        """`principal` empty: that of the cache; `cache` empty: that of the environment (KRB5CCNAME).
+        """Raises ConfigurationError if the library is missing.
 
-        Raises ConfigurationError where the library is missing.
+        :param principal: empty: that of the cache.
+        :param cache: empty: that of the environment (KRB5CCNAME).
         """
         try:
             import gssapi
@@ -42,36 +43,41 @@ class Ticket:
         self._principal = principal
         self._store: dict[str, str] = {}
         if keytab:
-            # One cache in memory for all connections of this process: a ticket lasts for hours.
+            # One cache in memory for all connections of this process, because a ticket is valid for hours.
             name = hashlib.sha256(f"{principal}\0{keytab}".encode()).hexdigest()[:16]
             self._store = {"client_keytab": f"FILE:{keytab}", "ccache": f"MEMORY:hms-cache-{name}"}
         elif cache:
             self._store = {"ccache": cache}
 
     def credentials(self) -> Any:
-        """For a client. Asks the KDC if there is a key, and no ticket yet. Raises `gssapi`'s errors."""
+        """Returns credentials for a client. With a key, requests a ticket from the KDC if there is none yet. Raises
+        `gssapi`'s errors."""
         gssapi = self._gssapi
         name = gssapi.Name(self._principal, gssapi.NameType.kerberos_principal) if self._principal else None
         options: dict[str, Any] = {"store": self._store} if self._store else {}
         return gssapi.Credentials(name=name, usage="initiate", mechs=[gssapi.MechType.kerberos], **options)
 
     def principal(self, timeout_s: float) -> str:
-        """Whose it is. Raises CredentialsError, KerberosUnavailableError."""
+        """Returns the ticket's principal. Raises CredentialsError, KerberosUnavailableError."""
         return within(timeout_s, lambda: str(_explained(lambda: self.credentials().name)))
 
 
 class GssapiMechanism(ClientMechanism):
-    """Both sides show who they are: the server by its answer to the client's ticket."""
+    """Both sides authenticate: the server by its answer to the client's ticket."""
 
     name = "GSSAPI"
     remedy = (
-        "check the metastore's principal (server=), that its clock is this machine's, and whether it takes Kerberos"
-        " (its authentication.kerberos_enabled)"
+        "check the metastore's principal (server=), that its clock agrees with this machine's, and whether it accepts"
+        " Kerberos (its authentication.kerberos_enabled)"
     )
 
     def __init__(self, ticket: Ticket, server: str, host: str, qualities: tuple[str, ...], timeout_s: float) -> None:
-        """`server`: the metastore's principal, in which `_HOST` stands for the host of its address. `qualities`: of
-        protection, those that will do, the best first. `timeout_s`: for the KDC."""
+        """Stores the parameters; `first` requests the ticket.
+
+        :param server: the metastore's principal, in which `_HOST` stands for the host of its address.
+        :param qualities: accepted qualities of protection, the preferred one first.
+        :param timeout_s: for the KDC.
+        """
         super().__init__()
         self._ticket = ticket
         self._server = server.replace(HOST, host.lower())
@@ -103,7 +109,9 @@ class GssapiMechanism(ClientMechanism):
             if not self._context.complete:
                 return self._context.step(challenge) or b""
             if self.complete:
-                raise AuthenticationRefusedError("GSSAPI: the metastore asks on after it was told everything")
+                raise AuthenticationRefusedError(
+                    "GSSAPI: the metastore sends another challenge after the client's last message"
+                )
             return self._choose(self._context.unwrap(challenge).message)
         except gssapi.exceptions.GSSError as error:
             raise AuthenticationRefusedError(
@@ -114,9 +122,9 @@ class GssapiMechanism(ClientMechanism):
         import gssapi
 
         if gssapi.RequirementFlag.mutual_authentication not in self._context.actual_flags:
-            raise AuthenticationRefusedError("GSSAPI: the metastore did not show who it is")
+            raise AuthenticationRefusedError("GSSAPI: the metastore did not prove its identity")
         if len(offer) != 4:
-            raise AuthenticationRefusedError("GSSAPI: the metastore's offer of protection cannot be read")
+            raise AuthenticationRefusedError("GSSAPI: the metastore's offer of protection cannot be decoded")
         offered = frozenset(name for name, bit in QUALITIES.items() if offer[0] & bit)
         quality = chosen_quality(offered, self._qualities)
         if quality is None:
@@ -132,12 +140,13 @@ class GssapiMechanism(ClientMechanism):
 
     def end(self, challenge: bytes) -> None:
         if not self.complete:
-            raise AuthenticationRefusedError("GSSAPI: the metastore ended before it showed who it is")
+            raise AuthenticationRefusedError("GSSAPI: the metastore ended before it proved its identity")
 
 
 def within(timeout_s: float, work: Callable[[], T]) -> T:
-    """What `work` answers, which asks a KDC: the library has no limit of its own that could be set here. It goes on,
-    unheard, when the time is over. Raises what it raises, and KerberosUnavailableError."""
+    """Runs `work`, which sends a request to a KDC, with a time limit, because the library has none that can be set
+    here. If the time is exceeded, `work` continues in the background and its result is ignored. Raises the exceptions
+    of `work`, and KerberosUnavailableError."""
     answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
     def run() -> None:
@@ -150,14 +159,14 @@ def within(timeout_s: float, work: Callable[[], T]) -> T:
     try:
         answer, failure = answers.get(timeout=timeout_s)
     except queue.Empty:
-        raise KerberosUnavailableError(f"no KDC has given a ticket within {timeout_s:g} s") from None
+        raise KerberosUnavailableError(f"no KDC issued a ticket within {timeout_s:g} s") from None
     if failure is not None:
         raise failure
     return answer  # type: ignore[return-value]
 
 
 def _explained(work: Callable[[], T], server: str = "") -> T:
-    """Raises CredentialsError and KerberosUnavailableError in place of the library's errors."""
+    """Runs `work`. Raises CredentialsError or KerberosUnavailableError instead of the library's errors."""
     import gssapi
 
     try:
@@ -170,5 +179,5 @@ def _explained(work: Callable[[], T], server: str = "") -> T:
             raise KerberosUnavailableError(f"Kerberos: {why}") from error
         remedy = "get a ticket with kinit, or name a keytab and its principal (keytab=, principal=)"
         if code == _UNKNOWN_SERVER or "not found in Kerberos database" in why:
-            remedy = f"the realm has no {server}: check server=, in which {HOST} is the host as the URI names it"
+            remedy = f"the realm has no {server}: check server=, in which {HOST} stands for the host in the URI"
         raise CredentialsError(f"Kerberos: {why}; {remedy}") from error

@@ -1,4 +1,4 @@
-"""What a SASL mechanism of a client is to the negotiation (RFC 4422)."""
+"""The interface of a client's SASL mechanism for the negotiation (RFC 4422)."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ from hms_cache.authentication.mechanism import SecurityLayer
 
 
 class ClientMechanism(ABC):
-    """The client's part of one negotiation.
+    """The client's side of one negotiation.
 
-    Its methods raise AuthenticationRefusedError when the server does not do its part, CredentialsError,
+    Its methods raise AuthenticationRefusedError if the server does not follow the mechanism, CredentialsError,
     KerberosUnavailableError and ConfigurationError.
     """
 
     name: str
-    """SASL's."""
+    """The name in SASL."""
 
     remedy: str
-    """What to do when the server refuses it."""
+    """What to do if the server refuses the client."""
 
     secret = ""
-    """What the server is told, and nobody else."""
+    """The secret that is sent to the server, to be masked in texts."""
 
     def __init__(self) -> None:
         self.complete = False
-        """Whether the client has said everything."""
+        """Whether the client has sent its last message."""
         self.layer: SecurityLayer | None = None
-        """Protection of what follows; None: it is sent as it is."""
+        """Protection of the messages after the negotiation; None: they are not protected."""
 
     @abstractmethod
     def first(self) -> bytes:
-        """The response that is sent with the name. May block."""
+        """Returns the response that is sent with the name. May block."""
 
     @abstractmethod
     def step(self, challenge: bytes) -> bytes:
-        """The response to a challenge."""
+        """Returns the response to a challenge."""
 
     @abstractmethod
     def end(self, challenge: bytes) -> None:
-        """The server says that it is done, with this last challenge. Raises AuthenticationRefusedError if it cannot be:
-        a server that ends early has not shown who it is."""
+        """Called with the server's last challenge. Raises AuthenticationRefusedError if the negotiation is not
+        complete: a server that ends early has not proven its identity."""
 
 
 def chosen_quality(offered: frozenset[str], wanted: tuple[str, ...]) -> str | None:
-    """The first wanted quality of protection that the server offers; None: there is none."""
+    """Returns the first wanted quality of protection that the server offers, or None."""
     return next((one for one in wanted if one in offered), None)
 
 
 def no_quality(offered: frozenset[str], wanted: tuple[str, ...]) -> str:
-    """Why none was chosen."""
-    told = ", ".join(sorted(offered)) or "none"
-    return f"the metastore offers the qualities of protection {told}, and the client takes {', '.join(wanted)}"
+    """Explains why no quality was chosen."""
+    names = ", ".join(sorted(offered)) or "none"
+    return f"the metastore offers the qualities of protection {names}, but the client accepts {', '.join(wanted)}"

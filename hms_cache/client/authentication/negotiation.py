@@ -1,4 +1,4 @@
-"""Thrift's SASL negotiation, the client's side, as Java's TSaslClientTransport has it. Without a socket."""
+"""The client's side of Thrift's SASL negotiation, as in Java's TSaslClientTransport. Uses no socket itself."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from hms_cache.client.authentication.mechanism import ClientMechanism
 from hms_cache.client.errors import AuthenticationRefusedError
 
 MAX_MESSAGE_BYTES = 128 * 1024
-"""Of a server's message: a ticket with the groups of an Active Directory takes up to 64 KiB."""
+"""Maximum size of a server's message: a ticket with the groups of an Active Directory has up to 64 KiB."""
 
 _MAX_TEXT_CHARACTERS = 500
-"""Of what a server says when it refuses."""
+"""Maximum length of a server's reason for a refusal."""
 
 _THRIFT = 0x80
-"""First byte of a reply of Thrift's binary protocol."""
+"""The first byte of a reply in Thrift's binary protocol."""
 
 
 def negotiate(mechanism: ClientMechanism, send: Callable[[bytes], None], receive: Callable[[int], bytes]) -> None:
-    """Until the server is done. `receive` takes so many bytes exactly.
+    """Negotiates until the server has finished. `receive` returns exactly the requested number of bytes.
 
-    Raises AuthenticationRefusedError, what the mechanism raises, and what `send` and `receive` raise.
+    Raises AuthenticationRefusedError, and the exceptions of the mechanism, of `send` and of `receive`.
     """
     name = mechanism.name.encode()
     response = mechanism.first()
@@ -35,7 +35,7 @@ def negotiate(mechanism: ClientMechanism, send: Callable[[bytes], None], receive
             return
         response = mechanism.step(payload)
         send(_message(mechanism, response))
-    raise AuthenticationRefusedError(f"{mechanism.name}: no end after {MAX_STEPS} messages of the metastore")
+    raise AuthenticationRefusedError(f"{mechanism.name}: not finished after {MAX_STEPS} messages of the metastore")
 
 
 def _message(mechanism: ClientMechanism, response: bytes) -> bytes:
@@ -43,28 +43,28 @@ def _message(mechanism: ClientMechanism, response: bytes) -> bytes:
 
 
 def _received(mechanism: ClientMechanism, receive: Callable[[int], bytes]) -> tuple[int, bytes]:
-    """Status and payload of a message that goes on. Raises AuthenticationRefusedError; TTransportException for what is
-    no message."""
+    """Receives a message that is not a refusal, and returns its status and payload. Raises AuthenticationRefusedError;
+    TTransportException for an invalid message."""
     header = receive(HEADER.size)
     status, length = HEADER.unpack(header)
-    if header[0] == _THRIFT or (header[0] == 0 and header[4] == _THRIFT):  # with a length before it, too
+    if header[0] == _THRIFT or (header[0] == 0 and header[4] == _THRIFT):  # possibly after a length
         raise AuthenticationRefusedError(
-            f"{mechanism.name}: it answers in Thrift, without SASL: the metastore asks nobody who it is on this port"
+            f"{mechanism.name}: the metastore answers without SASL: it does not authenticate clients of this port"
         )
     if status not in (OK, BAD, ERROR, COMPLETE) or length > MAX_MESSAGE_BYTES:
-        raise TTransportException(TTransportException.UNKNOWN, f"it does not speak SASL ({mechanism.name})")
+        raise TTransportException(TTransportException.UNKNOWN, f"it does not use SASL ({mechanism.name})")
     payload = receive(length)
     if status in (BAD, ERROR):
         text = shown(payload, mechanism.secret)
         raise AuthenticationRefusedError(
-            f"{mechanism.name}: the metastore says: {text or 'nothing'}; {mechanism.remedy}",
+            f"{mechanism.name}: the metastore answers: {text or 'no reason given'}; {mechanism.remedy}",
             retriable=text.endswith(TRY_AGAIN),
         )
     return status, payload
 
 
 def shown(text: bytes, secret: str = "") -> str:
-    """What a server says, as one line that a log can take. It may give back the secret that it was told."""
+    """Returns a server's text as one line for a log. The secret is masked, because the server may return it."""
     if secret:
         text = text.replace(secret.encode(), b"********")
     printable = (

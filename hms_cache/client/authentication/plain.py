@@ -1,4 +1,4 @@
-"""PLAIN (RFC 4616), the client's side: a name and a password."""
+"""The client's side of PLAIN (RFC 4616): a name and a password."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from hms_cache.client.errors import AuthenticationRefusedError
 
 
 class PlainMechanism(ClientMechanism):
-    """The password goes over the wire as it is: whoever opens the connection knows that it is protected."""
+    """Sends the password unencrypted: the caller must protect the connection."""
 
     name = "PLAIN"
-    remedy = "check the name and the password, and whether the metastore takes passwords (its authentication.plain)"
+    remedy = "check the name and the password, and whether the metastore accepts passwords (its authentication.plain)"
 
     def __init__(self, user: str, password: str) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class PlainMechanism(ClientMechanism):
         return self._message
 
     def step(self, challenge: bytes) -> bytes:
-        raise AuthenticationRefusedError("PLAIN: the metastore asks on after it was told everything")
+        raise AuthenticationRefusedError("PLAIN: the metastore sends another challenge after the client's last message")
 
     def end(self, challenge: bytes) -> None:
-        """Nothing follows the password: by it the server does not show who it is. TLS does."""
+        """Nothing to check: with PLAIN, the server does not prove its identity; TLS does that."""

@@ -1,6 +1,7 @@
-"""How a client authenticates, from plain texts: one's own, and the keys of Hive's and Spark's configuration.
+"""Parses texts that say how a client authenticates, and makes such texts from the keys of Hive's and Spark's
+configuration.
 
-A text is a mechanism and words `name=value` behind it, with quotes around what has blanks in it::
+A text is a mechanism followed by words `name=value`; values that contain blanks are quoted::
 
     none
     kerberos server=hive/_HOST@EXAMPLE.COM principal=etl@EXAMPLE.COM keytab=/etc/etl.keytab protection=auth-conf
@@ -8,7 +9,7 @@ A text is a mechanism and words `name=value` behind it, with quotes around what 
     token file=/run/tokens
     jwt file=/run/token
 
-A secret is in no text, so that a text may stand on a command line, in a plan, in a log and in Spark's pages.
+A text contains no secret, so it can be shown on a command line, in a plan, in a log and on Spark's pages.
 """
 
 from __future__ import annotations
@@ -40,35 +41,35 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "token": ("file", "service", "protection"),
     "jwt": ("file", "unencrypted"),
 }
-"""By mechanism, the names that may follow."""
+"""Names that may follow each mechanism."""
 
 _SECRETS = ("password", "token", "secret", "jwt")
-"""Names that would be followed by a secret."""
+"""Names whose value would be a secret."""
 
 _PROTECTION = {"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"}
-"""What `hadoop.rpc.protection` calls the qualities of protection."""
+"""Qualities of protection by their names in `hadoop.rpc.protection`."""
 
 
 def authentication_of(text: str, environment: Mapping[str, str] = os.environ) -> Authentication:
-    """What a text says; files that it does not name are those of the environment. Raises ConfigurationError."""
+    """Parses a text. Files that it does not name are taken from the environment. Raises ConfigurationError."""
     try:
         mechanism, *others = shlex.split(text) or ["none"]
     except ValueError as error:
         raise ConfigurationError(f"auth: {error}") from error
     known = _WORDS.get(mechanism)
     if known is None:
-        # Not what it says: it may be a password in the wrong place.
-        raise ConfigurationError(f"auth begins with one of {', '.join(_WORDS)}")
+        # The text is not quoted: it may be a password in the wrong place.
+        raise ConfigurationError(f"auth must begin with one of {', '.join(_WORDS)}")
     given: dict[str, str] = {}
     for word in others:
         name, separator, value = word.partition("=")
         if name in _SECRETS and separator and name not in known:
             raise ConfigurationError(
-                f"auth: {name} cannot be given in it: name the file that holds it, {_file(mechanism)}"
+                f"auth: it cannot contain {name}: name the file that contains it, {_file(mechanism)}"
             )
         if name not in known or not separator or not value or name in given:
-            told = ", ".join(f"{one}=…" for one in known) or "nothing"
-            raise ConfigurationError(f"auth: behind {mechanism} may follow {told}, each once and with a value")
+            words = ", ".join(f"{one}=…" for one in known) or "nothing"
+            raise ConfigurationError(f"auth: {mechanism} can be followed by {words}, each once and with a value")
         given[name] = value
     return _MAKERS[mechanism](given, environment)
 
@@ -82,7 +83,7 @@ def _kerberos(given: Mapping[str, str], environment: Mapping[str, str]) -> Authe
     if "/" not in server:
         raise ConfigurationError("auth: kerberos needs the metastore's principal, server=hive/_HOST@REALM")
     if keytab and not principal:
-        raise ConfigurationError("auth: keytab=… needs the name whose key is in it, principal=…")
+        raise ConfigurationError("auth: keytab=… needs the principal whose key it contains, principal=…")
     return Kerberos(server, principal, keytab, given.get("ticket_cache", ""), _qualities(given))
 
 
@@ -127,25 +128,26 @@ def _qualities(given: Mapping[str, str]) -> tuple[str, ...]:
         return ()
     chosen = [_PROTECTION.get(one, one) for one in text.replace(",", " ").split()]
     if not chosen or set(chosen) - set(QUALITIES):
-        raise ConfigurationError(f"auth: protection={text!r}: there are {', '.join(QUALITIES)}")
+        raise ConfigurationError(f"auth: protection={text!r}: it can be {', '.join(QUALITIES)}")
     return tuple(dict.fromkeys(chosen))
 
 
 def _unencrypted(given: Mapping[str, str]) -> bool:
     text = given.get("unencrypted", "refused")
     if text not in ("refused", "allowed"):
-        raise ConfigurationError("auth: unencrypted= is followed by refused or allowed")
+        raise ConfigurationError("auth: unencrypted= must be refused or allowed")
     return text == "allowed"
 
 
 def text_of_hive_keys(key: Callable[[str], str | None], environment: Mapping[str, str] = os.environ) -> str:
-    """The text that says what a Hive client with this configuration would do. Empty: it would not authenticate.
+    """Returns the text for the authentication of a Hive client with this configuration; empty if it does not
+    authenticate.
 
-    `key`: the value of a key of Hive's, Hadoop's or Spark's configuration; None if nobody has set it.
+    :param key: returns the value of a key of Hive's, Hadoop's or Spark's configuration, or None if it is not set.
     """
 
     def of_metastore(name: str) -> str:
-        """Under either spelling: Hive 3 and later know both."""
+        """Reads the key under either spelling: Hive 3 and later know both."""
         return (key(f"hive.metastore.{name}") or key(f"metastore.{name}") or "").strip()
 
     mode = of_metastore("client.auth.mode").upper()
@@ -160,7 +162,7 @@ def text_of_hive_keys(key: Callable[[str], str | None], environment: Mapping[str
     service = of_metastore("token.signature")
     principal, keytab = key("spark.kerberos.principal") or "", key("spark.kerberos.keytab") or ""
     if environment.get(TOKEN_FILE_VARIABLE) and not keytab:
-        # As Hive's client: a token that is there is used before a ticket.
+        # Like Hive's client, uses an existing token before a ticket.
         return _text("token", service=service, protection=protection)
     server = of_metastore("kerberos.principal")
     return _text("kerberos", server=server, principal=principal if keytab else "", keytab=keytab, protection=protection)

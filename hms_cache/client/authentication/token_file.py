@@ -20,13 +20,13 @@ from hms_cache.client.errors import CredentialsError
 _MAGIC = b"HDTS"
 
 MAX_BYTES = 8 * 1024 * 1024
-"""Of Hadoop's file: it has tokens of all services of a job."""
+"""Maximum size of Hadoop's file, which contains tokens of all services of a job."""
 
 _WHAT = "a delegation token"
 
 
 def read_token(path: str, service: str = "") -> Token:
-    """The metastore's token of this service (`hive.metastore.token.signature`) in a file of either form.
+    """Reads the metastore's token for this service (`hive.metastore.token.signature`) from a file of either form.
 
     Raises CredentialsError.
     """
@@ -36,22 +36,22 @@ def read_token(path: str, service: str = "") -> Token:
             return Token.from_url(content.strip().decode("ascii", "replace"))
         found = [token for token in tokens_of(content) if token.kind == KIND]
     except MalformedTokenError:
-        # Not `from`: nothing of what stands there may be told.
-        raise CredentialsError(f"{path} is no file of {_WHAT}: neither its text nor one of Hadoop's files") from None
+        # Not `from`: no part of the file may be shown.
+        raise CredentialsError(f"{path} contains no delegation token, neither as text nor as a Hadoop file") from None
     for token in found:
         if token.service == service.encode():
             return token
     services = sorted(token.service.decode("utf-8", "backslashreplace") for token in found)
-    there = f"it has some for {', '.join(map(repr, services))} (service=)" if services else "it has none"
-    raise CredentialsError(f"{path} has no token of the metastore for the service {service!r}; {there}")
+    there = f"it has tokens for {', '.join(map(repr, services))} (service=)" if services else "it has none at all"
+    raise CredentialsError(f"{path} has no metastore token for the service {service!r}; {there}")
 
 
 def tokens_of(content: bytes) -> list[Token]:
-    """All tokens of one of Hadoop's files. Raises MalformedTokenError."""
+    """Returns all tokens in a Hadoop file. Raises MalformedTokenError."""
     version = content[len(_MAGIC) : len(_MAGIC) + 1]
     rest = content[len(_MAGIC) + 1 :]
     if not content.startswith(_MAGIC) or version not in (b"\0", b"\1"):
-        raise MalformedTokenError("not one of Hadoop's files of tokens")
+        raise MalformedTokenError("it is not a token file of Hadoop")
     return _of_writable(rest) if version == b"\0" else _of_protobuf(rest)
 
 
@@ -59,7 +59,7 @@ def _of_writable(data: bytes) -> list[Token]:
     reader = Reader(data)
     tokens: list[Token] = []
     for _ in range(reader.number()):
-        reader.sized()  # its alias
+        reader.sized()  # the alias
         tokens.append(Token(reader.sized(), reader.sized(), reader.sized(), reader.sized()))
     return tokens  # secrets of other kinds follow
 
@@ -80,12 +80,12 @@ def _of_protobuf(data: bytes) -> list[Token]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Fields with a length, which all are here, by their number. Raises MalformedTokenError."""
+    """Yields the fields by number; all of them have a length. Raises MalformedTokenError."""
     position = 0
     while position < len(data):
         key, position = _varint(data, position)
         if key & 7 != 2:
-            raise MalformedTokenError("a field of another type")
+            raise MalformedTokenError("a field has an unexpected type")
         length, position = _varint(data, position)
         if position + length > len(data):
             raise MalformedTokenError("cut off")
@@ -94,10 +94,10 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """A number, and the position behind it. Raises MalformedTokenError."""
+    """Returns a number and the position after it. Raises MalformedTokenError."""
     value = 0
     for index in range(position, min(position + 5, len(data))):
         value |= (data[index] & 0x7F) << (7 * (index - position))
         if data[index] < 0x80:
             return value, index + 1
-    raise MalformedTokenError("no number")
+    raise MalformedTokenError("a number is invalid")

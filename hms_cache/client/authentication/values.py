@@ -110,7 +110,7 @@ class Kerberos(Authentication):
 
     def mechanism(self, address: Address, timeout_s: float) -> ClientMechanism:
         if self.keytab and not os.access(self.keytab, os.R_OK):
-            raise CredentialsError(f"the keytab {self.keytab} cannot be read by this user, or is not there")
+            raise CredentialsError(f"the keytab {self.keytab} does not exist, or this user cannot read it")
         qualities = qualities_for(self.qualities, address)
         return GssapiMechanism(self.ticket, self.server, address.host, qualities, timeout_s)
 

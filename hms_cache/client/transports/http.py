@@ -1,4 +1,5 @@
-"""Thrift over HTTP, the client's side, as Hive 4's clients speak it: a call is a POST, the response has its reply."""
+"""The client's side of Thrift over HTTP, as in Hive 4's clients: a call is a POST request, and the response contains
+its reply."""
 
 from __future__ import annotations
 
@@ -22,20 +23,24 @@ from hms_cache.program_version import program_version
 CONTENT_TYPE = "application/x-thrift"
 
 _MAX_TEXT_BYTES = 2_000
-"""Of the body of a refusal."""
+"""Maximum size of the body of a refusal that is read."""
 
 _FAILURES = (http.client.HTTPException, OSError, ValueError)
-"""What http.client raises for an answer that is none: a number that is not one is a ValueError."""
+"""Exceptions of http.client for an invalid answer; ValueError for an invalid number."""
 
 
 class HttpTransport(TTransportBase):  # type: ignore[misc]  # untyped
-    """Over an open socket of Thrift's, which it closes with itself. Redirections are not followed: a token is for the
-    address that was named."""
+    """Uses an open Thrift socket, which it closes when it is closed. Does not follow redirections, because the token is
+    only for the named address."""
 
     def __init__(
         self, opened: TSocket, address: Address, headers: Callable[[], dict[str, str]], timeout_s: float
     ) -> None:
-        """`headers`: those of a request, asked for each time. `timeout_s`: until the header of a response is there."""
+        """Takes over the socket.
+
+        :param headers: returns the headers of a request; called for each request.
+        :param timeout_s: maximum time until the header of a response has arrived.
+        """
         self._address = address
         self._headers = headers
         self._timeout_s = timeout_s
@@ -43,14 +48,14 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]  # untyped
         self._close = opened.close
         self._http = http.client.HTTPConnection(address.host, address.port)
         self._http.sock = self._socket
-        self._http.auto_open = 0  # a new connection is the client's to make
+        self._http.auto_open = 0  # the client makes new connections itself
         self._unsent = BytesIO()
         self._secret = ""
-        """Of the last request."""
+        """The secret in the last request."""
         self._response: http.client.HTTPResponse | None = None
 
     def isOpen(self) -> bool:
-        """Whether another request can be sent: the server may have closed, or told that it will."""
+        """Whether another request can be sent: the server may have closed the connection, or announced that."""
         if self._http.sock is None or self._socket.fileno() < 0:
             return False
         if self._response is None:
@@ -70,9 +75,9 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]  # untyped
         self._unsent.write(buf)
 
     def flush(self) -> None:
-        """Sends the request, and waits for the response to begin.
+        """Sends the request, and waits for the beginning of the response.
 
-        Raises AuthenticationRefusedError, CredentialsError; TTransportException for all that is no reply.
+        Raises AuthenticationRefusedError, CredentialsError; TTransportException if there is no valid reply.
         """
         body = self._unsent.getvalue()
         self._unsent = BytesIO()
@@ -90,27 +95,27 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]  # untyped
                 self._http.request("POST", self._address.path, body, headers)
                 self._response = self._http.getresponse()
         except _FAILURES as error:
-            told = shown(str(error).encode(), self._secret)
+            reason = shown(str(error).encode(), self._secret)
             raise TTransportException(
-                TTransportException.UNKNOWN, f"no answer of HTTP: {type(error).__name__}: {told}"
-            ) from None  # its text may have the secret in it
+                TTransportException.UNKNOWN, f"no valid HTTP response: {type(error).__name__}: {reason}"
+            ) from None  # its text may contain the secret
         self._check(self._response)
 
     def read(self, sz: int) -> bytes:
-        """At most so many bytes of the reply."""
+        """Returns at most `sz` bytes of the reply."""
         if self._response is None:
-            raise TTransportException(TTransportException.NOT_OPEN, "there is no request")
+            raise TTransportException(TTransportException.NOT_OPEN, "no request was sent")
         try:
             return self._response.read(sz)
         except _FAILURES as error:
             raise TTransportException(
-                TTransportException.END_OF_FILE, f"the answer of HTTP broke off: {type(error).__name__}"
+                TTransportException.END_OF_FILE, f"the HTTP response is incomplete: {type(error).__name__}"
             ) from error
 
     def _end_response(self) -> None:
-        """Of the call before: the reply was read to its end, and what ends the body may still be there."""
+        """Ends the response of the previous call: its reply was read completely, but the end of the body may remain."""
         if self._response is not None and not self._response.isclosed() and self._response.read(1):
-            raise http.client.HTTPException("there is more than a reply in a response")
+            raise http.client.HTTPException("the response contains more than a reply")
 
     def _check(self, response: http.client.HTTPResponse) -> None:
         if response.status == 200:
@@ -118,7 +123,7 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]  # untyped
             if kind != CONTENT_TYPE:
                 raise TTransportException(
                     TTransportException.UNKNOWN,
-                    f"it answers {shown(kind.encode(), self._secret)}, no reply of Thrift: it is no metastore's URI",
+                    f"it answers {shown(kind.encode(), self._secret)}, not Thrift: this is not the URI of a metastore",
                 )
             return
         self._refused(response)
@@ -130,9 +135,9 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]  # untyped
                 text = shown(response.read(_MAX_TEXT_BYTES), self._secret)
         if status in (401, 403, 407):
             raise AuthenticationRefusedError(
-                f"HTTP: the metastore says: {text or response.status}; check the token, its issuer and until when it is"
-                " good"
+                f"HTTP: the metastore answers: {text or response.status}; check the token, its issuer and its expiry"
+                " time"
             )
         if 300 <= status < 400:
-            text = "it names another address, which is not followed: give that one as the URI"
+            text = "it redirects to another address: use that address as the URI"
         raise TTransportException(TTransportException.UNKNOWN, f"HTTP status {status}{': ' if text else ''}{text}")

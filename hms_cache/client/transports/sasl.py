@@ -1,5 +1,5 @@
-"""Thrift over SASL, the client's side: after the negotiation each message is a length in four bytes, and as many bytes,
-protected where that was agreed on."""
+"""The client's side of Thrift over SASL. After the negotiation, each message is a length of four bytes and the data,
+which is protected if that was negotiated."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from hms_cache.client.authentication.mechanism import ClientMechanism
 from hms_cache.client.authentication.negotiation import negotiate
 
 MAX_PROTECTED_BYTES = 256 * 1024 * 1024
-"""Of a protected message of a server, which is unwrapped as a whole. Java's servers send a reply in one, however long;
-Java's clients take 100 MB."""
+"""Maximum size of a protected message from a server, which is unwrapped as a whole. Java servers send a reply of any
+length in one message; Java clients accept 100 MB."""
 
 MAX_EMPTY_MESSAGES = 100
-"""In a row: a server that sends nothing else would keep the client busy."""
+"""Maximum number of consecutive empty messages: with more, a server could keep the client busy."""
 
 _PLAIN_BYTES = 1024 * 1024
-"""Of an unprotected message: a long request is sent in several."""
+"""Maximum size of an unprotected message: a longer request is sent in several messages."""
 
 _READ_BYTES = 256 * 1024
 _LENGTH = struct.Struct("!I")
 
 
 class SaslTransport(TTransportBase):  # type: ignore[misc]  # untyped
-    """Over an open socket of Thrift's, which it closes with itself."""
+    """Uses an open Thrift socket, which it closes when it is closed."""
 
     def __init__(self, socket: TSocket, mechanism: ClientMechanism) -> None:
         self._socket = socket
         self._mechanism = mechanism
         self._unsent = BytesIO()
         self._clear = memoryview(b"")
-        """What was unwrapped and is not read yet."""
+        """Unwrapped data that is not read yet."""
         self._left_bytes = 0
-        """Of an unprotected message that are not read yet."""
+        """Number of bytes of an unprotected message that are not read yet."""
 
     def open(self) -> None:
-        """Negotiates. Raises AuthenticationRefusedError, what the mechanism raises, and TTransportException."""
+        """Negotiates. Raises AuthenticationRefusedError, the exceptions of the mechanism, and TTransportException."""
         negotiate(self._mechanism, self._socket.write, self._exactly)
 
     def isOpen(self) -> bool:
@@ -50,7 +50,7 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]  # untyped
         self._socket.close()
 
     def read(self, sz: int) -> bytes:
-        """At most so many bytes, at least one."""
+        """Returns at most `sz` bytes, and at least one."""
         if not self._clear and not self._left_bytes:
             self._next_message()
         if self._left_bytes:
@@ -80,7 +80,7 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]  # untyped
         for _ in range(MAX_EMPTY_MESSAGES):
             (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
             if length > (0x7FFFFFFF if layer is None else MAX_PROTECTED_BYTES):
-                raise TTransportException(TTransportException.SIZE_LIMIT, f"a message of SASL with {length} bytes")
+                raise TTransportException(TTransportException.SIZE_LIMIT, f"a SASL message has {length} bytes")
             if layer is None:
                 self._left_bytes = length
             else:
@@ -90,10 +90,10 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]  # untyped
                     raise TTransportException(TTransportException.UNKNOWN, f"{error} (from the metastore)") from error
             if self._left_bytes or self._clear:
                 return
-        raise TTransportException(TTransportException.UNKNOWN, f"{MAX_EMPTY_MESSAGES} empty messages of SASL in a row")
+        raise TTransportException(TTransportException.UNKNOWN, f"{MAX_EMPTY_MESSAGES} consecutive empty SASL messages")
 
     def _exactly(self, size: int) -> bytes:
-        """So many bytes. What is announced takes no memory before it is there."""
+        """Reads exactly this number of bytes. Memory is allocated only for data that has arrived."""
         data = bytearray()
         while len(data) < size:
             data += self._socket.read(min(size - len(data), _READ_BYTES))

@@ -169,12 +169,12 @@ def test_this_projects_own_client(ports: dict[str, int], realm: Realm, side: str
 def test_javas_server_refuses_our_client_in_its_words(ports: dict[str, int]) -> None:
     for auth, text in (
         ("ldap user=ann password_file=/dev/null", "nothing in its first line"),
-        (f"token file={__file__}", "is no file of a delegation token"),
+        (f"token file={__file__}", "contains no delegation token"),
     ):
         client = MetastoreClient(f"thrift://localhost:{ports['java']}", authentication_of(auth, {}))
         with client, pytest.raises(CredentialsError, match=text):
             client.call("get_all_databases")
     forged = DelegationToken(Token(TokenIdentifier("ann", "", "", 1, 2, 3, 4).encoded(), b"x" * 20))
     client = MetastoreClient(f"thrift://localhost:{ports['java']}", forged)
-    with client, pytest.raises(AuthenticationRefusedError, match="the metastore says"):
+    with client, pytest.raises(AuthenticationRefusedError, match="the metastore answers"):
         client.call("get_all_databases")

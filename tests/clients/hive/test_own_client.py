@@ -61,7 +61,10 @@ def test_a_password(url: str, tmp_path: Path) -> None:
         how = authentication_of(f"ldap user=ann password_file={password}", {})
         uses(MetastoreClient(uri, how), "by_password", is_known=False)
         password.write_text("not the password\n")
-        with MetastoreClient(uri, how) as client, pytest.raises(AuthenticationRefusedError, match="the metastore says"):
+        with (
+            MetastoreClient(uri, how) as client,
+            pytest.raises(AuthenticationRefusedError, match="the metastore answers"),
+        ):
             client.call("get_all_databases")
 
 

@@ -219,19 +219,22 @@ def challenged(**changed: bytes) -> Script:
 
 
 NEGOTIATIONS: dict[str, tuple[Script, str]] = {
-    "says nothing": (lambda peer: None, "no end of the negotiation"),
-    "drips": (drips, "no end of the negotiation|does not speak SASL"),
-    "closes": (lambda peer: peer.sock.shutdown(socket.SHUT_RDWR), "closed the connection in the negotiation"),
-    "a huge message": (lambda peer: peer.sock.sendall(b"\x02\x7f\xff\xff\xff"), "does not speak SASL"),
-    "a long message that does not end": (lambda peer: peer.sock.sendall(b"\x02\0\1\0\0x"), "no end of the negotiation"),
-    "another status": (lambda peer: peer.say(1, b"GSSAPI"), "does not speak SASL"),
-    "text": (lambda peer: peer.sock.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak SASL"),
-    "Thrift": (lambda peer: peer.sock.sendall(b"\x80\x01\0\x03\0\0\0\x01x"), "asks nobody who it is"),
-    "a refusal with odd text": (lambda peer: peer.say(4, b"a\r\nb\x1b[31m\xff" * 999), r"the metastore says: a b"),
-    "done at once": (early, "did not show that it knows"),
-    "done after the response": (early_after_response, "did not show that it knows"),
-    "another token's proof": (wrong_proof, "did not show that it knows"),
-    "asks on": (endless, "no end after 10 messages"),
+    "says nothing": (lambda peer: None, "SASL negotiation did not end"),
+    "drips": (drips, "SASL negotiation did not end|does not use SASL"),
+    "closes": (lambda peer: peer.sock.shutdown(socket.SHUT_RDWR), "closed the connection during the SASL negotiation"),
+    "a huge message": (lambda peer: peer.sock.sendall(b"\x02\x7f\xff\xff\xff"), "does not use SASL"),
+    "a long message that does not end": (
+        lambda peer: peer.sock.sendall(b"\x02\0\1\0\0x"),
+        "SASL negotiation did not end",
+    ),
+    "another status": (lambda peer: peer.say(1, b"GSSAPI"), "does not use SASL"),
+    "text": (lambda peer: peer.sock.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "does not use SASL"),
+    "Thrift": (lambda peer: peer.sock.sendall(b"\x80\x01\0\x03\0\0\0\x01x"), "does not authenticate clients"),
+    "a refusal with odd text": (lambda peer: peer.say(4, b"a\r\nb\x1b[31m\xff" * 999), r"the metastore answers: a b"),
+    "done at once": (early, "did not prove that it knows"),
+    "done after the response": (early_after_response, "did not prove that it knows"),
+    "another token's proof": (wrong_proof, "did not prove that it knows"),
+    "asks on": (endless, "not finished after 10 messages"),
     "no quality": (challenged(qop=b'""'), "offers the qualities of protection"),
     "less quality": (challenged(qop=b'"auth,auth-int"'), "offers the qualities of protection auth, auth-int"),
     "a broken cipher": (challenged(cipher=b'"rc4-40,des"'), "offers the qualities of protection auth, auth-int"),
@@ -326,23 +329,29 @@ OK = b"HTTP/1.1 200 OK\r\n"
 THRIFT = b"content-type: application/x-thrift\r\n"
 RESPONSES: dict[str, tuple[bytes, str]] = {
     "a page": (OK + b"content-type: text/html\r\ncontent-length: 6\r\n\r\n<html>", "answers text/html"),
-    "elsewhere": (b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:%d/metastore\r\n\r\n", "is not followed"),
-    "elsewhere by POST": (b"HTTP/1.1 308 Found\r\nlocation: http://127.0.0.1:%d/\r\n\r\n", "is not followed"),
-    "no HTTP": (b"\x80\x01\0\x03\0\0\0\x01x", "no answer of HTTP"),
-    "a line without end": (b"HTTP/1.1 200 " + b"x" * 200_000, "no answer of HTTP"),
-    "a header without end": (OK + b"a: b\r\n" * 2000, "no answer of HTTP"),
+    "elsewhere": (
+        b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:%d/metastore\r\n\r\n",
+        "redirects to another address",
+    ),
+    "elsewhere by POST": (
+        b"HTTP/1.1 308 Found\r\nlocation: http://127.0.0.1:%d/\r\n\r\n",
+        "redirects to another address",
+    ),
+    "no HTTP": (b"\x80\x01\0\x03\0\0\0\x01x", "no valid HTTP response"),
+    "a line without end": (b"HTTP/1.1 200 " + b"x" * 200_000, "no valid HTTP response"),
+    "a header without end": (OK + b"a: b\r\n" * 2000, "no valid HTTP response"),
     "a length that is none": (OK + THRIFT + b"content-length: -5\r\n\r\n", "no metastore answered"),
     "cut off": (OK + THRIFT + b"content-length: 900\r\n\r\nx", "no metastore answered"),
     "chunks that are none": (OK + THRIFT + b"transfer-encoding: chunked\r\n\r\nzz\r\n", "no metastore answered"),
     "nothing": (OK + THRIFT + b"content-length: 0\r\n\r\n", "no metastore answered"),
     "overloaded": (b"HTTP/1.1 503 No\r\ncontent-type: text/plain\r\ncontent-length: 4\r\n\r\nlate", "503: late"),
-    "refused": (b"HTTP/1.1 401 No\r\ncontent-type: text/plain\r\ncontent-length: 4\r\n\r\nw\r\nx", "says: w x"),
+    "refused": (b"HTTP/1.1 401 No\r\ncontent-type: text/plain\r\ncontent-length: 4\r\n\r\nw\r\nx", "answers: w x"),
     "refused with the token": (
         b"HTTP/1.1 401 No\r\ncontent-type: text/plain\r\n\r\nnot " + SECRET.replace(" ", "-").encode(),
-        "says: not",
+        "answers: not",
     ),
-    "a line with the token": (b"HTTP/9.9 " + SECRET.replace(" ", "-").encode() + b"\r\n\r\n", "no answer of HTTP"),
-    "refused with a page": (b"HTTP/1.1 403 No\r\ncontent-type: text/html\r\n\r\n<html>", "says: 403"),
+    "a line with the token": (b"HTTP/9.9 " + SECRET.replace(" ", "-").encode() + b"\r\n\r\n", "no valid HTTP response"),
+    "refused with a page": (b"HTTP/1.1 403 No\r\ncontent-type: text/html\r\n\r\n<html>", "answers: 403"),
 }
 
 
@@ -392,7 +401,7 @@ def test_a_password_is_not_in_what_is_told_of_a_server_that_gives_it_back(
 
     server = serve(script)
     error = refusal(MetastoreClient(f"thrift://127.0.0.1:{server.port}", Password("ann", str(tmp_path / "password"))))
-    assert SECRET not in str(error) and "the metastore says: ann" in str(error)
+    assert SECRET not in str(error) and "the metastore answers: ann" in str(error)
 
 
 REPLY = b"\x80\x01\0\x02\0\0\0\x11get_all_databases\0\0\0\0\x0f\0\0\x0b\0\0\0\0\0"

@@ -66,17 +66,17 @@ def test_what_a_text_means(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("s3cret", "auth begins with one of none, kerberos, ldap, token, jwt"),
+        ("s3cret", "auth must begin with one of none, kerberos, ldap, token, jwt"),
         ("kerberos", "needs the metastore's principal"),
         ("kerberos server=hive", "needs the metastore's principal"),
         (f"kerberos server={SERVER} keytab=/k", "principal=…"),
         (f"kerberos server={SERVER} protection=s3cret", "protection"),
         (f"kerberos server={SERVER} server=x", "each once"),
         ("ldap user=ann", "HMS_PASSWORD_FILE"),
-        ("ldap user=ann password=s3cret", "name the file that holds it, password_file="),
+        ("ldap user=ann password=s3cret", "name the file that contains it, password_file="),
         ("ldap user=ann:s3cret", "HMS_PASSWORD_FILE"),
         ("ldap user=ann s3cret", "each once and with a value"),
-        ("jwt token=s3cret", "name the file that holds it, file="),
+        ("jwt token=s3cret", "name the file that contains it, file="),
         ("token token=s3cret", "name the file"),
         ("jwt", "HMS_JWT"),
         ("token", "HADOOP_TOKEN_FILE_LOCATION"),
@@ -214,7 +214,7 @@ def test_the_metastores_token_of_the_service(tmp_path: Path, form: Any) -> None:
     file.write_bytes(form(*tokens))
     assert read_token(str(file)) == tokens[2]
     assert read_token(str(file), "sig") == tokens[1]
-    with pytest.raises(CredentialsError, match=r"for the service 'x'; it has some for '', 'sig' \(service=\)"):
+    with pytest.raises(CredentialsError, match=r"for the service 'x'; it has tokens for '', 'sig' \(service=\)"):
         read_token(str(file), "x")
     file.write_bytes(form(tokens[0]))
     with pytest.raises(CredentialsError, match="it has none"):
