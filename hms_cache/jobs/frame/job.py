@@ -74,11 +74,11 @@ class JobRun:
     dry_run: bool = False
     progress: Progress = field(default_factory=Progress)
     auth: str = ""
-    """How it authenticates at metastores: by its option `auth`, else as the session's own client."""
+    """How it authenticates with metastores, from its option `auth` or, if that is missing, from the session."""
 
     @property
     def metastores(self) -> Metastores:
-        """Those of the option `metastore`. Raises ConfigurationError."""
+        """The metastores of the option `metastore`. Raises ConfigurationError."""
         from hms_cache.client import Metastores
 
         return Metastores.of_texts(self.options["metastore"], self.auth)
@@ -86,7 +86,7 @@ class JobRun:
     @property
     def spark(self) -> SparkSession:
         """The session of a job that needs Spark."""
-        assert self.session is not None, "a job that uses Spark says so in its definition"
+        assert self.session is not None, "a job that uses Spark must set needs_spark in its definition"
         return self.session
 
 
@@ -143,7 +143,7 @@ class Job:
 
 
 def _auth(options: Mapping[str, Any], spark: SparkSession | None) -> str:
-    """How the job authenticates, as a text. Raises ConfigurationError."""
+    """Returns the text that says how the job authenticates. Raises ConfigurationError."""
     from hms_cache.client import authentication_of
     from hms_cache.jobs.frame.session_keys import session_auth
 

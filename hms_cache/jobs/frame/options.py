@@ -11,8 +11,8 @@ METASTORE = Option(
 )
 AUTH = Option(
     "auth",
-    "How to authenticate at the metastore: none; kerberos server=hive/_HOST@REALM; ldap user=NAME password_file=FILE; "
-    "token; or jwt file=FILE. Default: as Spark's settings say it of Hive's client.",
+    "How to authenticate with the metastore: none; kerberos server=hive/_HOST@REALM; ldap user=NAME "
+    "password_file=FILE; token; or jwt file=FILE. Default: Spark's settings of Hive's client.",
     metavar="TEXT",
 )
 DATABASE = Option("database", "Metastore database to read directly; SQLAlchemy or JDBC form.", metavar="URL")

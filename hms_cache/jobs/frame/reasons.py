@@ -25,8 +25,8 @@ def reason_of(error: BaseException) -> str:
         if not any(text in reason for reason in reasons):
             reasons.append(text)
     # Spark's outer errors quote the inner ones: a message contained in a later one is omitted.
-    told = [one for number, one in enumerate(reasons) if not any(one in later for later in reasons[number + 1 :])]
-    return "; because ".join(told)[:LONGEST]
+    shown = [one for number, one in enumerate(reasons) if not any(one in later for later in reasons[number + 1 :])]
+    return "; because ".join(shown)[:LONGEST]
 
 
 def _texts(error: BaseException) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a session of Spark has been told about Hive's metastore, by its settings and Hadoop's files."""
+"""Keys of Hive's metastore client in a Spark session: from its settings and from Hadoop's files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DEFAULTS = "core-default.xml"
-"""Where Hadoop keeps what holds if nobody has set a key."""
+"""Hadoop's file of default values: a value from it was not set by anybody."""
 
 
 def session_auth(spark: SparkSession) -> str:
-    """How the session's own client would authenticate, as a text (`hms_cache.client.authentication.texts`)."""
+    """Returns how the session's own client would authenticate, as a text (see
+    `hms_cache.client.authentication.texts`)."""
     return text_of_hive_keys(_keys(spark))
 
 
@@ -23,7 +24,7 @@ def _keys(spark: SparkSession) -> Callable[[str], str | None]:
     hadoop: Any = None
     try:
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-    except Exception:  # Spark Connect has no JVM here, and says so in several ways
+    except Exception:  # Spark Connect has no JVM here, and raises different exceptions
         hadoop = None
 
     def key(name: str) -> str | None:

@@ -63,20 +63,20 @@ def callers(spark: SparkSession, paths: Sequence[str], first: int, last: int) ->
         F.col("ip").alias("caller_address"),
         "method",
     )
-    told = F.struct(*CALLERS.names[1:])
+    caller = F.struct(*CALLERS.names[1:])
     return (
         rows.groupBy("event_id")
-        .agg(F.max_by(told, "called_at").alias("newest"), F.first(told).alias("any"))
-        .select("event_id", F.coalesce("newest", "any").alias("told"))
-        .select("event_id", "told.*")
+        .agg(F.max_by(caller, "called_at").alias("newest"), F.first(caller).alias("any"))
+        .select("event_id", F.coalesce("newest", "any").alias("found"))
+        .select("event_id", "found.*")
     )
 
 
-def with_callers(history: DataFrame, told: DataFrame) -> DataFrame:
-    """The history with the columns of `CALLERS` from these rows, null if there is no row."""
+def with_callers(history: DataFrame, known: DataFrame) -> DataFrame:
+    """The history with the columns of `CALLERS` from the rows of `known`, null if there is no row."""
     columns = [name for name in CALLERS.names if name not in ("event_id", "called_at")]
     distance_s = F.abs(F.unix_timestamp("called_at") - F.unix_timestamp("event_time"))
     is_near = F.col("called_at").isNull() | (distance_s <= FAR_S)
-    joined = history.drop(*columns).join(told, "event_id", "left")
+    joined = history.drop(*columns).join(known, "event_id", "left")
     found = joined.withColumns({name: F.when(is_near, F.col(name)) for name in columns})
     return found.select(history.columns)

@@ -73,8 +73,8 @@ class Journal:
 
     @classmethod
     def of_text(cls, text: str) -> Journal:
-        told = json.loads(text)
-        return cls(told["day"], int(told["batch"]), tuple(told["old"]), tuple(told["new"]))
+        values = json.loads(text)
+        return cls(values["day"], int(values["batch"]), tuple(values["old"]), tuple(values["new"]))
 
 
 def journals(files: Files) -> list[Journal]:

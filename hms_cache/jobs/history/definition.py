@@ -6,9 +6,9 @@ from hms_cache.jobs.frame import AUTH, DATABASE, METASTORE, Job, Option
 
 JOB = Job(
     name="history",
-    summary="Keep the notification log as a table by day: who changed what when.",
+    summary="Store the notification log as a table by day: who changed what, and when.",
     description=(
-        "Continues after the last event of the previous run. Each event is kept exactly once, even if runs are "
+        "Continues after the last event of the previous run. Each event is stored exactly once, even if runs are "
         "interrupted. The files of past days are merged. Give either --metastore or --database."
     ),
     main="hms_cache.jobs.history.main:main",
@@ -25,24 +25,24 @@ JOB = Job(
         Option("format", "Format of the history.", default="parquet", choices=("parquet", "iceberg")),
         Option(
             "checkpoint",
-            "Directory that keeps the progress of an Iceberg table; for Parquet, it is in the output.",
+            "Directory for the progress of an Iceberg table; for Parquet, it is in the output.",
             metavar="DIR",
         ),
         Option(
             "start",
-            "Where the first run begins: earliest, latest, or after the event with this id.",
+            "Where the first run begins: earliest, latest, or an event id (after this event).",
             default="earliest",
         ),
         Option(
             "audit",
-            "Audit logs of the servers, in JSON: files, directories or patterns of Spark's. Who made a call is kept "
-            "with its events.",
+            "Audit logs of the servers, in JSON: files, directories or Spark's path patterns. The caller from the log "
+            "is stored with each event.",
             multiple=True,
             metavar="PATH",
         ),
         # Memory of a task while it writes: messages have a few KiB, so 100,000 of them some hundred MiB.
         Option("batch_events", "Number of events in one commit.", kind=int, default=100_000, minimum=1),
-        Option("keep_messages", "Also keep the messages of events: larger, but complete.", kind=bool),
+        Option("keep_messages", "Also store the messages of events: larger, but complete.", kind=bool),
         # A good file size for Spark, Trino and Hive: one task reads it.
         Option(
             "target_mib",

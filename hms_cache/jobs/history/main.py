@@ -34,7 +34,7 @@ def main(run: JobRun) -> JobResult:
     with origin.following() as log:
         last_event_id = log.head().last_event_id
     table = history_table(run.spark, output, options["format"], options["checkpoint"])
-    with run.progress.step("Looking at the history"):
+    with run.progress.step("Reading the history"):
         if not run.dry_run:
             table.prepare()
         before: int | None = table.read().agg(F.max("event_id")).collect()[0][0]
@@ -50,13 +50,13 @@ def main(run: JobRun) -> JobResult:
             events = run.spark.read.format("hms_events").options(**source, message="none").load().count()
         return JobResult({"events to add": events, "last event": last_event_id, "kept up to": before})
     source["max_events_per_batch"] = str(options["batch_events"])
-    told = None
+    known_callers = None
     if options["audit"]:
-        told = callers(run.spark, options["audit"], (before or 0) + 1, last_event_id).persist()
+        known_callers = callers(run.spark, options["audit"], (before or 0) + 1, last_event_id).persist()
     with run.progress.step("Adding events"):
-        _follow(run.spark, source, table, told, keep_messages=bool(options["keep_messages"]))
-    if told is not None:
-        told.unpersist()
+        _follow(run.spark, source, table, known_callers, keep_messages=bool(options["keep_messages"]))
+    if known_callers is not None:
+        known_callers.unpersist()
     done = Compacted()
     if options["target_mib"]:
         with run.progress.step("Merging files"):
@@ -81,7 +81,12 @@ _STARTS = 3
 
 
 def _follow(
-    spark: SparkSession, source: dict[str, str], table: HistoryTable, told: DataFrame | None, *, keep_messages: bool
+    spark: SparkSession,
+    source: dict[str, str],
+    table: HistoryTable,
+    known_callers: DataFrame | None,
+    *,
+    keep_messages: bool,
 ) -> None:
     """Runs the query; continues from its checkpoint if a worker starts too late, as on a machine that is busy with
     other jobs."""
@@ -89,7 +94,7 @@ def _follow(
         events = spark.readStream.format("hms_events").options(**source).load()
         query = (
             transform(events, keep_messages=keep_messages)
-            .writeStream.foreachBatch(partial(_write_batch, table=table, told=told))
+            .writeStream.foreachBatch(partial(_write_batch, table=table, known_callers=known_callers))
             .option("checkpointLocation", table.checkpoint)
             .start()
         )
@@ -103,8 +108,12 @@ def _follow(
             query.stop()
 
 
-def _write_batch(batch: DataFrame, batch_id: int, *, table: HistoryTable, told: DataFrame | None) -> None:
-    table.add((batch if told is None else with_callers(batch, told)).withColumn("batch", F.lit(batch_id).cast("long")))
+def _write_batch(batch: DataFrame, batch_id: int, *, table: HistoryTable, known_callers: DataFrame | None) -> None:
+    table.add(
+        (batch if known_callers is None else with_callers(batch, known_callers)).withColumn(
+            "batch", F.lit(batch_id).cast("long")
+        )
+    )
 
 
 def _explained(error: StreamingQueryException) -> HmsCacheError:

@@ -2,16 +2,17 @@
 
 ``spark.read.format("hms_catalog").option("metastore", "thrift://host:9083").load("partitions")``
 
-Options: ``kind`` (or the path): databases, tables, columns, partitions or statistics; ``metastore`` or ``database``;
-``auth``: how to authenticate at the metastore, see `hms_cache.client.authentication.texts`;
-``tables``: patterns, separated by commas; ``columns``: those to read, separated by commas; ``tables_per_slice`` and
-``partitions_per_slice``: how much one task reads; ``engine``: whose statistics (hive); ``password_variable``: the
-variable of the environment that holds the database's password.
+Options: ``kind`` (or the path): databases, tables, columns, partitions or statistics; ``metastore`` or ``database``:
+the source; ``auth``: how to authenticate with the metastore, see `hms_cache.client.authentication.texts`;
+``password_variable``: the environment variable with the database's password; ``tables``: patterns, separated by commas;
+``columns``: the columns to read, separated by commas; ``tables_per_slice`` and ``partitions_per_slice``: the size of
+one task; ``engine``: the engine whose statistics are read (default: hive).
 
-Slices are read in parallel, each at a moment of its own: what changes meanwhile is seen as it was before or after.
-What is dropped meanwhile is left out. Equality, IN and prefixes on ``catalog``, ``database``, ``table`` and
-``partition`` decide what is asked for at all. Spark tells a Python source no columns (`PythonScanBuilder` of 4.1), so
-these are an option, or a schema; where names are enough, nothing else is read.
+Slices are read in parallel, each at a different moment: an object that changes meanwhile appears in its old or its new
+state, and an object that is dropped meanwhile is left out. Equality, IN and prefix conditions on ``catalog``,
+``database``, ``table`` and ``partition`` limit what is read. Spark does not tell a Python source which columns a query
+needs (`PythonScanBuilder` of 4.1), so they are selected by the option or by a schema; if names are sufficient, only
+names are read.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.values import frozen
 
 SLICE_SIZE = SliceSize(tables=500, partitions=20_000)
-"""A second or so of a task's work: less costs more in starting tasks, more leaves cores idle at the end."""
+"""About a second of work for a task: smaller slices spend more time on starting tasks, larger ones leave cores idle at
+the end."""
 
 OPTIONS = (
     "kind",
@@ -64,22 +66,22 @@ OPTIONS = (
     "partitions_per_slice",
     "engine",
 )
-"""What a table made by ``CREATE TABLE … USING hms_catalog`` keeps; its columns say the rest."""
+"""Options stored with a table created by ``CREATE TABLE … USING hms_catalog``. Its schema determines the columns."""
 
 _NAMES = {
     "databases": frozenset(("catalog", "database")),
     "tables": frozenset(("catalog", "database", "table")),
     "partitions": frozenset(("catalog", "database", "table", "partition", "values")),
 }
-"""By kind: columns for which names are enough."""
+"""By kind: columns that can be computed from names alone."""
 
 _NAMES_OF_A_READ = 1_000
-"""Partitions whose statistics are read at once: they have many columns."""
+"""Number of partitions whose statistics are read together: a partition has many columns."""
 
 
 @frozen
 class DatabaseSlice(InputPartition):  # type: ignore[misc]
-    """All databases of a catalog that are asked for."""
+    """The selected databases of a catalog."""
 
     catalog: str
     names: tuple[str, ...]
@@ -102,10 +104,10 @@ class PartitionSlice(InputPartition):  # type: ignore[misc]
 
 
 class HmsCatalogSource(DataSource):  # type: ignore[misc]
-    """See the module."""
+    """The data source; the module's docstring describes its options."""
 
     session_auth = ""
-    """The option `auth` where it is not given: what `register` has found in the session."""
+    """Value of the option `auth` if it is missing: `register` takes it from the session."""
 
     @classmethod
     def name(cls) -> str:
@@ -129,7 +131,7 @@ class HmsCatalogSource(DataSource):  # type: ignore[misc]
 
 
 def _kind(options: Mapping[str, str]) -> str:
-    """Which rows. Raises ConfigurationError."""
+    """Returns the kind of rows. Raises ConfigurationError."""
     kind = options.get("kind") or options.get("path") or "tables"
     if kind not in SCHEMAS:
         raise ConfigurationError(f"hms_catalog has no kind {kind!r}; it has {', '.join(SCHEMAS)}")
@@ -137,7 +139,7 @@ def _kind(options: Mapping[str, str]) -> str:
 
 
 class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
-    """Plans slices, and reads one. Travels to Spark's workers."""
+    """Plans the slices, and reads a slice. Spark sends it to its workers."""
 
     def __init__(
         self,
@@ -149,7 +151,10 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
         engine: str = "hive",
         columns: StructType | None = None,
     ) -> None:
-        """`columns`: those to answer, in their order; all of the kind's by default. Raises ConfigurationError."""
+        """Raises ConfigurationError.
+
+        :param columns: the columns to return, in order; default: all columns of the kind.
+        """
         self._kind = kind
         self._origin = origin
         self._scope = scope
@@ -161,7 +166,7 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
         self._names_only = kind in _NAMES and asked <= _NAMES[kind]
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Takes over what it decides exactly, leaves the rest to Spark."""
+        """Accepts the conditions that it can apply exactly, and returns the others to Spark."""
         columns = SCHEMAS[self._kind].names
         for condition in filters:
             path: tuple[str, ...] = getattr(condition, "attribute", ())
@@ -171,9 +176,9 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
 
     def _narrow(self, column: str, condition: Filter) -> bool:
         if isinstance(condition, EqualNullSafe) and condition.value is None and column == "partition":
-            return False  # statistics of tables themselves
+            return False  # selects statistics of whole tables
         if isinstance(condition, EqualTo | EqualNullSafe):
-            # Other names are never null: a comparison with null admits none of them.
+            # Names are never null otherwise: a comparison with null selects nothing.
             self._scope = self._scope.narrowed(column, [] if condition.value is None else [condition.value])
         elif isinstance(condition, In):
             self._scope = self._scope.narrowed(column, [value for value in condition.value if value is not None])
@@ -193,7 +198,7 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
                     DatabaseSlice(catalog, tuple(names)) for catalog, names in self._databases(reader) if names
                 ]
                 return slices
-            # Of a table itself the partition is null, which no condition on names admits.
+            # Rows of a whole table have no partition name, and no condition on names is true for null.
             of_tables = self._kind != "partitions" and not self._scope.narrows("partition")
             slices = list(self._table_slices(reader)) if of_tables else []
             if self._kind in ("partitions", "statistics"):
@@ -219,7 +224,7 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
                 yield TableSlice(catalog, database, tuple(some))
 
     def _partition_slices(self, reader: CatalogReader) -> Iterator[PartitionSlice]:
-        """See `packed`; tables of several databases are not read by one task."""
+        """See `packed`. A task does not read tables of several databases."""
         for catalog, database, names in self._tables(reader):
             ranges = reader.partition_ranges(catalog, database, names, self._slice_size.partitions)
             for some in packed(ranges, self._slice_size):
@@ -268,7 +273,7 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
                     yield from rows.statistics_rows(statistics, table_name, self._engine)
 
     def _named(self, *names: Any) -> rows.Row:
-        """A row of these first columns."""
+        """A row with these values in its first columns, and null in the others."""
         return (*names, *(None,) * (len(SCHEMAS[self._kind].names) - len(names)))
 
     def _read_partitions(self, reader: CatalogReader, part: PartitionRange) -> Iterator[rows.Row]:

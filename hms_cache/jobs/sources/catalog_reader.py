@@ -1,4 +1,4 @@
-"""What the catalog is read through, wherever it is: the two readers answer the same structs."""
+"""The interface of the two readers of the catalog: both return the same structs."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from hms_cache.values import frozen
 class PartitionRange:
     """Some partitions of a table: all of them, those with these names, or those with ids in this range.
 
-    Which form a reader plans is its own; ids are read only by the kind of reader that planned them.
+    Each reader chooses the form of the ranges that it plans. Only the kind of reader that planned a range of ids can
+    read it.
     """
 
     table: TableName
     names: tuple[str, ...] | None = None
     ids: tuple[int, int] | None = None
     count: int = 0
-    """Partitions it had when it was planned, or a few more."""
+    """Number of partitions when it was planned; it may be slightly too high."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it stands for all of the table's."""
+        """Whether it contains all partitions of the table."""
         return self.names is None and self.ids is None
 
 
 def packed(ranges: Iterable[PartitionRange], size: SliceSize) -> Iterator[tuple[PartitionRange, ...]]:
-    """The ranges in slices: parts of large tables each on their own, whole tables together, one after the other, up to
-    this size. So a few tables of middling size make as many tasks as one large one does."""
+    """Combines the ranges to slices: each part of a large table is a slice of its own, and consecutive whole tables
+    share a slice up to this size. A group of medium-sized tables therefore gives as many tasks as one large table."""
     held: list[PartitionRange] = []
     count = 0
     for part in ranges:
@@ -50,63 +51,63 @@ def packed(ranges: Iterable[PartitionRange], size: SliceSize) -> Iterator[tuple[
 
 
 class CatalogReader(Protocol):
-    """Reads of the catalog. What was dropped meanwhile is left out; each call shows the moment of its own.
+    """Reads the catalog. Each call reads at a different moment; objects dropped meanwhile are left out.
 
-    Raises MetastoreUnavailableError or DatabaseUnavailable when what is behind it does not answer.
+    Raises MetastoreUnavailableError or DatabaseUnavailable if the metastore or the database does not answer.
     """
 
     def catalog_names(self) -> list[str]:
-        """All catalogs, by name."""
+        """Names of all catalogs, sorted."""
         ...
 
     def database_names(self, catalog: str) -> list[str]:
-        """All databases of a catalog, by name; none for a catalog that does not exist."""
+        """Names of all databases of a catalog, sorted; none if the catalog does not exist."""
         ...
 
     def databases(self, catalog: str, names: Sequence[str]) -> list[Database]:
-        """Those of the named databases that exist."""
+        """Returns those of the named databases that exist."""
         ...
 
     def table_names(self, catalog: str, database: str) -> list[str]:
-        """All tables and views of a database, by name."""
+        """Names of all tables and views of a database, sorted."""
         ...
 
     def tables(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
-        """Those of the named tables that exist, by name."""
+        """Returns those of the named tables that exist, sorted by name."""
         ...
 
     def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:
-        """The partitions of these tables, in ranges of at most `size`, small tables whole, tables without any left
-        out."""
+        """Ranges of at most `size` partitions of these tables. Small tables are whole ranges; tables without partitions
+        are left out."""
         ...
 
     def partitions(self, part: PartitionRange) -> Iterator[tuple[str, Partition]]:
-        """Names and structs of the partitions in a range."""
+        """Yields names and structs of the partitions in a range."""
         ...
 
     def names_in(self, part: PartitionRange) -> list[str]:
-        """Names of the partitions in a range, and nothing else of them."""
+        """Returns only the names of the partitions in a range."""
         ...
 
     def partition_names(self, table: TableName) -> list[str]:
-        """Names of all partitions of a table, in order; none for a table that does not exist."""
+        """Names of all partitions of a table, in order; none if the table does not exist."""
         ...
 
     def table_statistics(self, table: Table, engine: str) -> list[ColumnStatistics]:
-        """Column statistics of the table itself: one element or none."""
+        """Column statistics of the whole table: one element, or none."""
         ...
 
     def partition_statistics(self, table: Table, names: Sequence[str], engine: str) -> list[ColumnStatistics]:
-        """Column statistics of those named partitions that have any, by partition name."""
+        """Column statistics of those named partitions that have some, in the order of their names."""
         ...
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Closes the connections."""
         ...
 
 
 def tables_within(reader: CatalogReader, scope: TableScope) -> Iterator[Table]:
-    """The tables and views of a scope, of all catalogs."""
+    """Yields the tables and views in a scope, from all catalogs."""
     for catalog in reader.catalog_names():
         if not scope.admits(catalog):
             continue

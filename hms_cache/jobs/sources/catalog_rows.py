@@ -1,4 +1,4 @@
-"""Thrift structs as rows of `catalog_schemas`, in the order of their columns."""
+"""Converts Thrift structs to rows of `catalog_schemas`, in the order of their columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BASIC_STATISTICS = ("numFiles", "numRows", "totalSize")
 
 
 def time_of(epoch_s: int | None) -> datetime | None:
-    """A stored time; 0, unset and what no calendar holds are null."""
+    """Converts a stored time; null if it is 0, unset or outside of the calendar."""
     if not epoch_s:
         return None
     try:
@@ -45,7 +45,8 @@ def _fields(columns: list[FieldSchema] | None) -> list[tuple[str, str, str | Non
 
 
 def _basic_statistics(parameters: Mapping[str, str] | None) -> tuple[int | None, ...]:
-    """Numbers of files and rows and the size, as the parameters have them; what is no number or negative is null."""
+    """Number of files, number of rows and total size from the parameters; null if a value is not a number or
+    negative."""
     numbers: list[int | None] = []
     for name in _BASIC_STATISTICS:
         text = (parameters or {}).get(name, "")
@@ -54,7 +55,7 @@ def _basic_statistics(parameters: Mapping[str, str] | None) -> tuple[int | None,
 
 
 def database_row(database: Database, catalog: str) -> Row:
-    """A row of `DATABASES`."""
+    """Converts to a row of `DATABASES`."""
     return (
         database.catalogName or catalog,
         database.name,
@@ -69,7 +70,7 @@ def database_row(database: Database, catalog: str) -> Row:
 
 
 def table_row(table: Table, name: TableName) -> Row:
-    """A row of `TABLES`."""
+    """Converts to a row of `TABLES`."""
     descriptor = table.sd or StorageDescriptor()
     serde = descriptor.serdeInfo
     table_id = getattr(table, "id", None)
@@ -102,7 +103,7 @@ def table_row(table: Table, name: TableName) -> Row:
 
 
 def column_rows(table: Table, name: TableName) -> Iterator[Row]:
-    """Rows of `COLUMNS`: the columns, then the partition keys, as a query sees them."""
+    """Converts to rows of `COLUMNS`: the columns, then the partition keys, as a query sees them."""
     columns = list(table.sd.cols or ()) if table.sd else []
     keys = list(table.partitionKeys or ())
     for position, column in enumerate(columns + keys):
@@ -111,7 +112,7 @@ def column_rows(table: Table, name: TableName) -> Iterator[Row]:
 
 
 def partition_row(partition: Partition, partition_name: str, table: TableName) -> Row:
-    """A row of `PARTITIONS`."""
+    """Converts to a row of `PARTITIONS`."""
     descriptor = partition.sd or StorageDescriptor()
     serde = descriptor.serdeInfo
     return (
@@ -133,7 +134,7 @@ def partition_row(partition: Partition, partition_name: str, table: TableName) -
 
 
 def statistics_rows(statistics: ColumnStatistics, table: TableName, engine: str) -> Iterator[Row]:
-    """Rows of `STATISTICS`, one for each column."""
+    """Converts to rows of `STATISTICS`, one for each column."""
     description = statistics.statsDesc
     for column in statistics.statsObj or ():
         kind, data = _filled(column.statsData)
@@ -160,7 +161,7 @@ def statistics_rows(statistics: ColumnStatistics, table: TableName, engine: str)
 
 
 def _filled(union: Any) -> tuple[str | None, Any]:
-    """The member of the union that is set, with its name."""
+    """Returns the name and the value of the union's member that is set."""
     for entry in union.thrift_spec:
         if entry is not None and getattr(union, entry[2]) is not None:
             return entry[2].removesuffix("Stats"), getattr(union, entry[2])
@@ -174,7 +175,7 @@ def _limit(value: Any) -> str | None:
         try:
             return format(decimal_of(value), "f")
         except MetaException:
-            return None  # no column has one of so many digits
+            return None  # no column type allows so many digits
     if hasattr(value, "daysSinceEpoch"):
         return _text_of(_EPOCH_DAY, timedelta(days=value.daysSinceEpoch), value.daysSinceEpoch)
     if hasattr(value, "secondsSinceEpoch"):
@@ -187,4 +188,4 @@ def _text_of(epoch: date, distance: timedelta, number: int) -> str:
     try:
         return (epoch + distance).isoformat()
     except OverflowError:
-        return str(number)  # a year that ISO has no four digits for
+        return str(number)  # a year with more than four digits

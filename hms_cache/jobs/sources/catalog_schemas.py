@@ -1,4 +1,4 @@
-"""The schemas of `hms_catalog`, by kind. Names are as stored; times are in UTC, null where the catalog has 0."""
+"""Schemas of `hms_catalog` by kind. Names are as stored. Times are in UTC, and null if the catalog stores 0."""
 
 from __future__ import annotations
 
@@ -55,14 +55,15 @@ PARTITIONS = StructType(
 STATISTICS = StructType(
     [
         *required(STRING, "catalog", "database", "table"),
-        # Null: of the table itself.
+        # Null: statistics of the whole table.
         *fields(STRING, "partition"),
         *required(STRING, "column"),
         *fields(STRING, "type", "engine"),
         *fields(TIME, "last_analyzed_at"),
-        # boolean, long, double, string, binary, decimal, date or timestamp: which of the following apply.
+        # boolean, long, double, string, binary, decimal, date or timestamp; determines which of the following columns
+        # are set.
         *fields(STRING, "kind"),
-        # As texts, since their type differs: a number, an ISO date, an ISO time in UTC.
+        # Texts, because the types differ: a number, an ISO date, or an ISO time in UTC.
         *fields(STRING, "low_value", "high_value"),
         *fields(LONG, "num_nulls", "num_distinct"),
         *fields(DoubleType(), "average_length"),
@@ -77,4 +78,4 @@ SCHEMAS = {
     "partitions": PARTITIONS,
     "statistics": STATISTICS,
 }
-"""By the values of the option ``kind``."""
+"""Schemas by the value of the option ``kind``."""

@@ -1,4 +1,4 @@
-"""The catalog straight from the metastore database, through the store: no server, no cache."""
+"""Reads the catalog directly from the metastore database, through the store: without a server and without a cache."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 TABLES_OF_A_READ = 500
-"""Tables read in one transaction: some MB of rows."""
+"""Number of tables read in one transaction: some MB of rows."""
 
 PARTITIONS_OF_A_READ = 5_000
-"""Partitions read in one transaction: some 10 MB of rows and texts."""
+"""Number of partitions read in one transaction: some 10 MB of rows and texts."""
 
-#: A slice reads one thing after the other.
+#: A slice reads sequentially.
 _ONE_CONNECTION = DatabaseSettings(pool_size=1)
 
-#: Bit vectors are part of the catalog as data, whatever a server answers.
+#: Bit vectors are catalog data, whether or not a server returns them.
 _WITH_SKETCHES = Settings(catalog=CatalogSettings(statistics_sketches=True))
 
 
 def open_metastore_database(url: str) -> MetastoreDatabase:
-    """The database for one reader. Raises ConfigurationError; nothing is connected yet."""
+    """Creates the database object for one reader without connecting. Raises ConfigurationError."""
     return MetastoreDatabase(url, _ONE_CONNECTION)
 
 
@@ -55,12 +55,15 @@ class DatabaseReader:
     """See `CatalogReader`. For one thread at a time."""
 
     def __init__(self, url: str) -> None:
-        """`url`: SQLAlchemy's form or JDBC's. Raises ConfigurationError."""
+        """Raises ConfigurationError.
+
+        :param url: in SQLAlchemy's or JDBC's form.
+        """
         self.database = open_metastore_database(url)
-        """The database itself, for reads of parts of it that no store answers."""
+        """The database, for reads that the store does not offer."""
 
         self.store = build_database_stores(_WITH_SKETCHES, self.database).objects
-        """The store itself, for reads that a `CatalogReader` has not."""
+        """The store, for reads that `CatalogReader` does not offer."""
         self._log = NotificationLog(self.database)
 
     def catalog_names(self) -> list[str]:
@@ -94,7 +97,7 @@ class DatabaseReader:
         return found
 
     def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:
-        """One statement for all tables, two more for each large one."""
+        """Executes one statement for all tables, and two more for each large table."""
         counts = partition_counts(self.database, catalog, database)
         ranges: list[PartitionRange] = []
         for table in tables:
@@ -126,7 +129,8 @@ class DatabaseReader:
             yield from zip(rows.names, partitions_of_rows(rows), strict=True)
 
     def _named(self, table: TableName, names: Sequence[str]) -> Iterator[tuple[str, Partition]]:
-        """Keys and values are in each name: what a name is for is a partition's own."""
+        """Reads partitions by name. Their names are computed again from keys and values, because the result has no
+        names."""
         for some in batches(names, PARTITIONS_OF_A_READ):
             try:
                 found = self.store.reads.partitions.get_partitions(PartitionQuery(table, ByNames(tuple(some))))
@@ -176,7 +180,7 @@ class DatabaseReader:
         return answers
 
     def last_event_id(self) -> int:
-        """The newest event of the notification log, 0 for none. What is read from now on is at least as new."""
+        """The id of the newest event in the notification log, 0 if there is none. Later reads are at least as new."""
         return self._log.head().last_event_id
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The notification log through a metastore's Thrift protocol, as the store reads it from the database."""
+"""Reads the notification log through a metastore's Thrift protocol; the store reads it from the database."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest
 
 
 class MetastoreEventLog:
-    """See `hms_cache.notifications.event_log.EventLog`. For one thread at a time."""
+    """Implements `hms_cache.notifications.event_log.EventLog`. For one thread at a time."""
 
     def __init__(self, uris: str | Metastores) -> None:
-        """`uris`: as in `MetastoreClient`. Raises ConfigurationError."""
+        """:param uris: as in `MetastoreClient`. Raises ConfigurationError."""
         self._client = MetastoreClient(uris)
 
     def head(self) -> LogHead:
-        """The end of the log. A metastore does not tell which database server it is on."""
+        """The end of the log. A metastore does not say which database server it uses."""
         return LogHead(self._client.call("get_current_notificationEventId").eventId, UNKNOWN_HISTORY)
 
     def fetch(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> LogPage:
-        """At most ``limit`` rows; a metastore may answer fewer of what there is, so only none is known for the end."""
+        """At most ``limit`` rows. A metastore may return fewer rows than exist, so only an empty page is the end."""
         request = NotificationEventRequest(lastEvent=after_event_id, maxEvents=limit)
         rows = [
             NotificationRow.received(event)
@@ -30,5 +30,5 @@ class MetastoreEventLog:
         return LogPage(rows, exhausted=not rows)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Closes the connection."""
         self._client.close()

@@ -1,7 +1,7 @@
-"""Places in the notification log, and reading what lies between two without losing anything unnoticed.
+"""Positions in the notification log, and reading the events between two positions without silent loss.
 
 Event ids have no gaps and are in commit order (every writer holds the sequence's row until it commits), so a missing id
-is a lost event. A digest of the event that a place stands on proves that it is still the same log.
+is a lost event. A position contains a digest of its event, which proves that the log is still the same.
 """
 
 from __future__ import annotations
@@ -15,34 +15,35 @@ from hms_cache.notifications.events import NotificationRow
 from hms_cache.values import frozen
 
 ROWS_OF_A_READ = 1_000
-"""Events asked for at once: messages are of a few KiB, so some MiB."""
+"""Number of events read together: messages have a few KiB, so this is a few MiB."""
 
 
 class EventLogError(HmsCacheError):
-    """The log lacks what was asked for, or is not the log that was read before: to read on would lose events."""
+    """Events are missing in the log, or it is not the log that was read before: continuing would lose events."""
 
 
 @frozen
 class EventPlace:
-    """After the event with this id. ``digest`` is that of the event, None if the log did not hold it."""
+    """The position after the event with this id. ``digest`` is that of the event, None if the log did not contain
+    it."""
 
     event_id: int
     digest: str | None = None
 
     @classmethod
     def of_offset(cls, offset: dict[str, object]) -> EventPlace:
-        """From the JSON of a checkpoint."""
+        """Converts from the JSON of a checkpoint."""
         digest = offset.get("digest")
         return cls(int(str(offset["event_id"])), None if digest is None else str(digest))
 
     @property
     def offset(self) -> dict[str, object]:
-        """As the JSON of a checkpoint."""
+        """The position as JSON for a checkpoint."""
         return {"event_id": self.event_id, "digest": self.digest}
 
 
 def place_after(log: EventLog, event_id: int) -> EventPlace:
-    """The place after this event, with its digest if the log holds it."""
+    """The position after this event, with its digest if the log contains it."""
     if event_id <= 0:
         return EventPlace(0)
     rows = [row for row in log.fetch(event_id - 1, 2).rows if row.event_id == event_id]
@@ -50,23 +51,23 @@ def place_after(log: EventLog, event_id: int) -> EventPlace:
 
 
 def earliest_place(log: EventLog) -> EventPlace:
-    """The place before the oldest event that the log holds, its end if it holds none."""
+    """The position before the oldest event in the log; the end of the log if it is empty."""
     rows = log.fetch(0, 1).rows
     return place_after(log, rows[0].event_id - 1 if rows else log.head().last_event_id)
 
 
 def check_place(log: EventLog, place: EventPlace) -> None:
-    """Raises EventLogError unless the log still is the one that the place was taken in, and goes on from there.
+    """Raises EventLogError if the log is another one than that of the position, or does not continue there.
 
-    A log that was trimmed up to the place and no further goes on: in a quiet night the last event gets older than
-    events are kept.
+    A log that was trimmed exactly up to the position continues there: in a quiet night, the last event may get older
+    than the retention time.
     """
     last_event_id = log.head().last_event_id
     if last_event_id < place.event_id:
         raise EventLogError(
-            f"the notification log ends at event {last_event_id}, and event {place.event_id} was read from it before: "
-            "it is another history (a database restored from a copy, or another database). "
-            "Begin anew with a new checkpoint"
+            f"the notification log ends at event {last_event_id}, but event {place.event_id} was read from it before: "
+            "this is another history (a database restored from a copy, or another database). "
+            "Start again with a new checkpoint"
         )
     if place.digest is None:
         return
@@ -77,24 +78,24 @@ def check_place(log: EventLog, place: EventPlace) -> None:
             return
         raise EventLogError(
             f"event {place.event_id}, the last one that was read, is no longer in the notification log: it was "
-            "trimmed, and what followed may be lost. Read more often than events are kept (metastore.event.db.listener."
-            "timetolive), or begin anew with a new checkpoint and start=earliest"
+            "trimmed, and later events may be lost. Run the query within the retention time of events (metastore.event."
+            "db.listener.timetolive), or start again with a new checkpoint and start=earliest"
         )
     if found != place.digest:
         raise EventLogError(
-            f"event {place.event_id} is not the one that was read before under this id: the notification log is "
-            "another history (a database restored from a copy, or another database). Begin anew with a new checkpoint"
+            f"event {place.event_id} is not the event that was read before with this id: the notification log is "
+            "another history (a database restored from a copy, or another database). Start again with a new checkpoint"
         )
 
 
 def read_events(log: EventLog, after_event_id: int, last_event_id: int) -> Iterator[NotificationRow]:
-    """All events after the first id up to the second one, included, by id.
+    """Yields all events after the first id up to and including the second one, by id.
 
-    Raises EventLogError when one is missing.
+    Raises EventLogError if one is missing.
     """
     expected = after_event_id + 1
     while expected <= last_event_id:
-        # One more than the ids that are missing: in logs of before Hive 4 an id may stand twice.
+        # A log of before Hive 4 may contain an id twice: the second row then has an id below `expected`.
         wanted = min(ROWS_OF_A_READ, last_event_id - expected + 1)
         rows = [row for row in log.fetch(expected - 1, wanted).rows if row.event_id <= last_event_id]
         if not rows:
@@ -110,12 +111,13 @@ def read_events(log: EventLog, after_event_id: int, last_event_id: int) -> Itera
 def _missing(first: int, last: int) -> EventLogError:
     which = f"event {first} is" if first == last else f"events {first} to {last} are"
     return EventLogError(
-        f"{which} no longer in the notification log: it was trimmed before they were read, and they cannot be had "
-        f"again. To go on without them, begin with a new checkpoint and start={last}"
+        f"{which} no longer in the notification log: it was trimmed before they were read, and they cannot be "
+        f"recovered. To continue without them, start with a new checkpoint and start={last}"
     )
 
 
 def _digest(row: NotificationRow) -> str:
-    """The same for a row however it was read: the protocol has no null message, and the time is a number of seconds."""
+    """A digest of the row that does not depend on how it was read: over the protocol, messages are never null, and
+    times are in seconds."""
     columns = (row.event_id, row.event_time_s, row.event_type, row.catalog, row.database, row.table, row.message or "")
     return hashlib.blake2b(repr(columns).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()

@@ -2,18 +2,18 @@
 
 ``spark.readStream.format("hms_events").option("metastore", "thrift://host:9083").load()``
 
-Options: ``metastore`` (with ``auth``, as of ``hms_catalog``) or ``database``; ``start``: earliest (default), latest, or
-the id of the event to begin after;
-``end``: the id of the last event, else the log's end; ``message``: json (default: the text, unpacked), raw (as stored)
-or none; ``events_per_slice``: how much one task reads; ``max_events_per_batch`` (streams); ``columns``: those to read,
-separated by commas. Without ``message`` among them no text is unpacked.
+Options: ``metastore`` (with ``auth``, as in ``hms_catalog``) or ``database``: the source; ``start``: earliest
+(default), latest, or the id of the event after which to start; ``end``: the id of the last event (default: the end of
+the log); ``message``: json (default: the decoded text), raw (as stored) or none; ``events_per_slice``: the size of one
+task; ``max_events_per_batch`` (streams); ``columns``: the columns to read, separated by commas. Messages are decoded
+only if ``message`` is one of them.
 
-Of a batch, conditions on ``event_id`` decide what is read of the log, and equality and IN on ``event_type``,
-``catalog``, ``database`` and ``table`` which events become rows.
+In a batch, conditions on ``event_id`` limit what is read from the log, and equality and IN conditions on
+``event_type``, ``catalog``, ``database`` and ``table`` limit the events that become rows.
 
-A stream's offset is an event id, with a digest of that event. Each event is in exactly one batch, and a batch that is
-run again after a failure holds the same events. Where the log was trimmed below what is to be read, or is not the log
-it was, the query fails and says so. Spark's trigger AvailableNow is one batch; give it no limit of events.
+The offset of a stream is an event id with a digest of that event. Each event is in exactly one batch, and a batch that
+is repeated after a failure contains the same events. If events to be read were trimmed, or the log is not the same any
+more, the query fails with an explanation. Spark's trigger AvailableNow runs one batch; do not limit its events.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from hms_cache.notifications.messages import MessageError, decode_message
 from hms_cache.values import frozen
 
 EVENTS_PER_SLICE = 10_000
-"""A second or so of a task's work."""
+"""About a second of work for a task."""
 
 MESSAGES = ("json", "raw", "none")
 
@@ -73,7 +73,7 @@ SCHEMA = StructType(
         *fields(TIME, "event_time"),
         *required(STRING, "event_type"),
         *fields(STRING, "catalog", "database", "table"),
-        # Null where it is not asked for, or cannot be unpacked.
+        # Null if it was not requested, or cannot be decoded.
         *fields(STRING, "message"),
         *fields(STRING, "message_format"),
     ]
@@ -91,15 +91,15 @@ OPTIONS = (
     "events_per_slice",
     "max_events_per_batch",
 )
-"""What a table made by ``CREATE TABLE … USING hms_events`` keeps; its columns say the rest."""
+"""Options stored with a table created by ``CREATE TABLE … USING hms_events``. Its schema determines the columns."""
 
 _FILTERED = ("event_type", "catalog", "database", "table")
-"""Columns, as of a `NotificationRow`, whose conditions decide which events become rows."""
+"""Fields of `NotificationRow` whose conditions select the events that become rows."""
 
 
 @frozen
 class EventSlice(InputPartition):  # type: ignore[misc]
-    """Events after the first id, up to the second one."""
+    """Events after the first id, up to and including the second one."""
 
     after_event_id: int
     last_event_id: int
@@ -107,7 +107,7 @@ class EventSlice(InputPartition):  # type: ignore[misc]
 
 @frozen
 class EventOptions:
-    """The options of a source, checked. Travels to Spark's workers."""
+    """The validated options of a source. Spark sends them to its workers."""
 
     origin: Origin
     start: str
@@ -116,7 +116,7 @@ class EventOptions:
     events_per_slice: int
     max_events_per_batch: int | None
     positions: tuple[int, ...] = tuple(range(len(SCHEMA.names)))
-    """The columns to answer, by their place in the schema."""
+    """The columns to return, as indexes into the schema."""
 
     @classmethod
     def of_options(
@@ -145,7 +145,7 @@ class EventOptions:
         )
 
     def first_place(self, log: EventLog) -> EventPlace:
-        """Where to begin."""
+        """The position at which to start."""
         if self.start == "earliest":
             return earliest_place(log)
         if self.start == "latest":
@@ -153,12 +153,12 @@ class EventOptions:
         return place_after(log, int(self.start))
 
     def last_event_id(self, log: EventLog) -> int:
-        """Where to end: the log's end, or what the option says if that comes first."""
+        """The last event to read: the last one in the log, or that of the option ``end`` if it comes first."""
         last = log.head().last_event_id
         return last if self.end is None else min(last, self.end)
 
     def slices(self, after_event_id: int, last_event_id: int) -> Sequence[InputPartition]:
-        """The events in parts, one for each task."""
+        """Divides the events into parts, one for each task."""
         starts = range(after_event_id, last_event_id, self.events_per_slice)
         parts = [EventSlice(start, min(start + self.events_per_slice, last_event_id)) for start in starts]
         return for_tasks(parts, self.origin)
@@ -166,8 +166,10 @@ class EventOptions:
     def read(
         self, partition: InputPartition, admitted: Mapping[str, frozenset[str]] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of one part, of events with the admitted values by column. Raises EventLogError when one is
-        missing."""
+        """Yields the rows of one part. Raises EventLogError if an event is missing.
+
+        :param admitted: by column, the values of the events that become rows.
+        """
         conditions = (admitted or {}).items()
         part, origin = in_task(partition, self.origin)
         with origin.following() as log:
@@ -194,17 +196,17 @@ class EventOptions:
         if self.message == "raw":
             return row.message
         try:
-            # Written anew: the text is then JSON in the strict sense, which Spark's functions want.
+            # Encoded again, so that the text is strict JSON, which Spark's functions require.
             return json.dumps(decode_message(row.message, row.message_format), ensure_ascii=False)
         except MessageError:
             return None
 
 
 class HmsEventsSource(DataSource):  # type: ignore[misc]
-    """See the module."""
+    """The data source; the module's docstring describes its options."""
 
     session_auth = ""
-    """As of `HmsCatalogSource`."""
+    """See `HmsCatalogSource`."""
 
     @classmethod
     def name(cls) -> str:
@@ -221,7 +223,7 @@ class HmsEventsSource(DataSource):  # type: ignore[misc]
 
 
 class HmsEventsReader(DataSourceReader):  # type: ignore[misc]
-    """What the log holds when the query is planned."""
+    """Reads the events that the log contains when the query is planned."""
 
     def __init__(self, options: EventOptions) -> None:
         self._options = options
@@ -230,7 +232,7 @@ class HmsEventsReader(DataSourceReader):  # type: ignore[misc]
         self._admitted: dict[str, frozenset[str]] = {}
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Takes over what it decides exactly, leaves the rest to Spark."""
+        """Accepts the conditions that it can apply exactly, and returns the others to Spark."""
         for condition in filters:
             column = ".".join(getattr(condition, "attribute", ()))
             if not (self._narrow(condition) if column == "event_id" else self._admit(column, condition)):
@@ -251,7 +253,7 @@ class HmsEventsReader(DataSourceReader):  # type: ignore[misc]
         if column not in _FILTERED or not isinstance(condition, EqualTo | In):
             return False
         values = condition.value if isinstance(condition, In) else (condition.value,)
-        # Equal to null is nothing, null itself neither.
+        # No value is equal to null, not even null itself.
         wanted = frozenset(value for value in values if value is not None)
         self._admitted[column] = wanted & self._admitted.get(column, wanted)
         return True
@@ -268,17 +270,17 @@ class HmsEventsReader(DataSourceReader):  # type: ignore[misc]
 
 
 class HmsEventsStreamReader(DataSourceStreamReader):  # type: ignore[misc]
-    """What is appended to the log, in batches.
+    """Reads appended events in batches.
 
-    With a checkpoint Spark shows the last offset it knows, by planning an empty batch there, before it asks for a later
-    one (`AcceptsLatestSeenOffset` of its `PythonMicroBatchStream`). Without one it asks for the latest offset first and
-    for the initial one afterwards: both count from the same place.
+    With a checkpoint, Spark first passes the last offset that it knows, by planning an empty batch there, and then asks
+    for a later one (`AcceptsLatestSeenOffset` of its `PythonMicroBatchStream`). Without a checkpoint, it asks for the
+    latest offset first and for the initial one afterwards: both are computed from the same position.
     """
 
     def __init__(self, options: EventOptions) -> None:
         self._options = options
         self._place: EventPlace | None = None
-        """The end of the last batch planned, from where the limit of events counts."""
+        """The end of the last planned batch, from which the limit of events counts."""
         self._first: EventPlace | None = None
 
     def initialOffset(self) -> dict[str, object]:
@@ -286,7 +288,7 @@ class HmsEventsStreamReader(DataSourceStreamReader):  # type: ignore[misc]
             return self._first_place(log).offset
 
     def _first_place(self, log: EventLog) -> EventPlace:
-        """The same whenever it is asked for."""
+        """The initial position, which is computed once."""
         if self._first is None:
             self._first = self._options.first_place(log)
         return self._first
@@ -296,7 +298,7 @@ class HmsEventsStreamReader(DataSourceStreamReader):  # type: ignore[misc]
             here = self._place or self._first_place(log)
             last = self._options.last_event_id(log)
             if last < here.event_id:
-                check_place(log, here)  # another history, unless the option says to end before
+                check_place(log, here)  # another history, unless the option `end` is smaller
                 last = here.event_id
             if last == here.event_id:
                 return here.offset
@@ -315,7 +317,7 @@ class HmsEventsStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         return self._options.read(partition)
 
     def commit(self, end: dict[str, object]) -> None:
-        """Nothing: what is kept of the log is for its cleaner to decide."""
+        """Does nothing: the log's retention time decides when events are deleted."""
 
     def stop(self) -> None:
-        """Nothing: each call opens and closes its own connection."""
+        """Does nothing: each call opens and closes a connection."""

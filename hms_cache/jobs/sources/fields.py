@@ -1,4 +1,4 @@
-"""Columns of the tables that jobs read and make, one call for those of one type that stand together."""
+"""Columns of the tables that jobs read and create: one call for adjacent columns of one type."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ STRING, LONG, INTEGER, BOOLEAN, TIME = StringType(), LongType(), IntegerType(), 
 
 
 def fields(kind: DataType, *names: str) -> list[StructField]:
-    """Columns that may be null."""
+    """Returns nullable columns."""
     return [StructField(name, kind) for name in names]
 
 
 def required(kind: DataType, *names: str) -> list[StructField]:
-    """Columns that are never null."""
+    """Returns columns that are never null."""
     return [StructField(name, kind, False) for name in names]

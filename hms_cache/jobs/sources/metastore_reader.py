@@ -1,4 +1,4 @@
-"""The catalog through a metastore's Thrift protocol: any metastore of Hive 3.1 or later, and this one."""
+"""Reads the catalog through a metastore's Thrift protocol: from this metastore, or from Hive's since 3.1."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 TABLES_OF_A_CALL = 500
-"""Tables asked for at once: some MB of answer."""
+"""Number of tables per call: some MB of answer."""
 
 PARTITIONS_OF_A_CALL = 2_000
-"""Partitions asked for at once: 3 MB of answer with short descriptors, far below Thrift's 100 MB with wide ones."""
+"""Number of partitions per call: 3 MB of answer with short descriptors, far below Thrift's 100 MB with long ones."""
 
 _EVERY_ONE = -1
 CAPABILITIES = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
-"""Jobs know insert-only tables, which are refused to clients that do not say so."""
+"""Jobs can handle insert-only tables, which metastores refuse to clients without this capability."""
 
 
 class MetastoreReader:
-    """See `CatalogReader`. For one thread at a time."""
+    """Implements `CatalogReader`. For one thread at a time."""
 
     def __init__(self, uris: str | Metastores, *, fills_cache: bool = True) -> None:
-        """`uris`, `fills_cache`: as in `MetastoreClient`. Raises ConfigurationError."""
+        """See `MetastoreClient` for `uris` and `fills_cache`. Raises ConfigurationError."""
         self._client = MetastoreClient(uris, fills_cache=fills_cache)
 
     def _answer(self, absent: Any, method: str, *arguments: Any) -> Any:
-        """What the call answers; `absent` where what it is about is not there, or no more."""
+        """Returns the answer of the call, or `absent` if the object does not exist (any more)."""
         try:
             return self._client.call(method, *arguments)
         except NoSuchObjectException:
@@ -87,9 +87,10 @@ class MetastoreReader:
         return sorted(found, key=lambda table: table.tableName)
 
     def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:
-        """One call for each partitioned table: the names of a large one are asked whole, of others one too many."""
+        """Executes one call per partitioned table. It asks for one name more than fits into a range; for a larger
+        table, a second call reads all names."""
         ranges: list[PartitionRange] = []
-        # The protocol counts in 16 bits.
+        # The protocol's limit has 16 bits.
         few = min(size + 1, 0x7FFF)
         for table in self.tables(catalog, database, tables):
             if not table.partitionKeys:
@@ -171,7 +172,7 @@ class MetastoreReader:
 
 
 def in_catalog(catalog: str, database: str) -> str:
-    """The name of a database in calls that have no field for its catalog."""
+    """The name of a database for calls without a field for its catalog."""
     return database if catalog == DEFAULT_CATALOG else f"@{catalog}#{database}"
 
 

@@ -1,4 +1,4 @@
-"""Options of sources, which are all texts; and options of tables that ``CREATE TABLE … USING`` made."""
+"""Options of sources, which are all texts, and their storage in tables created by ``CREATE TABLE … USING``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 SAVED_OPTIONS = "hms_cache.options"
-"""Metadata of a schema's first column: the options of the table, as JSON."""
+"""Key in the metadata of a schema's first column, whose value contains the table's options as JSON."""
 
 
 @frozen
 class SliceSize:
-    """How much one task reads at most."""
+    """The maximum that one task reads."""
 
     tables: int
     partitions: int
 
     def changed_by(self, options: Mapping[str, str]) -> SliceSize:
-        """As the options ``tables_per_slice`` and ``partitions_per_slice`` say. Raises ConfigurationError."""
+        """Applies the options ``tables_per_slice`` and ``partitions_per_slice``. Raises ConfigurationError."""
         return SliceSize(
             positive(options, "tables_per_slice", self.tables),
             positive(options, "partitions_per_slice", self.partitions),
@@ -34,7 +34,7 @@ class SliceSize:
 
 
 def positive(options: Mapping[str, str], name: str, default: int) -> int:
-    """A whole number of at least 1. Raises ConfigurationError."""
+    """Returns a whole number of at least 1. Raises ConfigurationError."""
     number = optional_number(options, name)
     if number is None:
         return default
@@ -44,7 +44,7 @@ def positive(options: Mapping[str, str], name: str, default: int) -> int:
 
 
 def optional_number(options: Mapping[str, str], name: str) -> int | None:
-    """A whole number, None if the option is not given. Raises ConfigurationError."""
+    """Returns a whole number, or None if the option is missing. Raises ConfigurationError."""
     text = options.get(name)
     if text is None or not str(text).strip():
         return None
@@ -55,18 +55,18 @@ def optional_number(options: Mapping[str, str], name: str) -> int | None:
 
 
 def database_url(options: Mapping[str, str]) -> str | None:
-    """The option ``database``, with the password that the variable of the environment named by ``password_variable``
-    holds. Raises ConfigurationError."""
+    """Returns the URL of the option ``database``, with the password from the environment variable that the option
+    ``password_variable`` names. Raises ConfigurationError."""
     url, variable = options.get("database"), options.get("password_variable")
     if not url or not variable:
         return url or None
     if variable not in os.environ:
-        raise ConfigurationError(f"password_variable: the environment has no {variable}")
+        raise ConfigurationError(f"password_variable: the environment variable {variable} is not set")
     return with_credentials(url, None, os.environ[variable])
 
 
 def chosen_columns(schema: StructType, options: Mapping[str, str]) -> StructType:
-    """The columns that the option ``columns`` names, in its order; all without it. Raises ConfigurationError."""
+    """Returns the columns named by the option ``columns``, in its order; without it, all. Raises ConfigurationError."""
     from pyspark.sql.types import StructType
 
     names = [name.strip() for name in (options.get("columns") or "").split(",") if name.strip()]
@@ -77,7 +77,8 @@ def chosen_columns(schema: StructType, options: Mapping[str, str]) -> StructType
 
 
 def column_positions(asked: StructType, schema: StructType) -> list[int]:
-    """Where the columns of `asked` are in `schema`. Raises ConfigurationError for one of another name or type."""
+    """Returns the indexes in `schema` of the columns of `asked`. Raises ConfigurationError for a column whose name or
+    type differs."""
     positions = []
     for column in asked.fields:
         if column.name not in schema.names or column.dataType != schema[column.name].dataType:
@@ -90,11 +91,11 @@ def column_positions(asked: StructType, schema: StructType) -> list[int]:
 
 
 def with_saved_options(schema: StructType, options: Mapping[str, str], names: Sequence[str]) -> StructType:
-    """The schema, carrying those of the options that have these names.
+    """Stores the options with these names in the schema's metadata.
 
-    Spark keeps a table's schema and hands it to the source; its OPTIONS it keeps and does not hand over
-    (`V2SessionCatalog` and `PythonTable` of 4.1). A URL with a password is not carried: whoever may read the table may
-    read its schema.
+    Spark stores a table's schema and its OPTIONS, but passes only the schema to the source (`V2SessionCatalog` and
+    `PythonTable` of 4.1). A URL with a password is not stored, because everyone who may read the table can read its
+    schema.
     """
     from pyspark.sql.types import StructField, StructType
 
@@ -108,8 +109,10 @@ def with_saved_options(schema: StructType, options: Mapping[str, str], names: Se
 
 
 def all_options(options: Mapping[str, str], schema: StructType, session_auth: str = "") -> dict[str, str]:
-    """The options, and those that the schema carries, by their names in lower case. `session_auth`: the option `auth`
-    where neither has it. Raises ConfigurationError."""
+    """Merges the options with those stored in the schema, by their names in lower case. Raises ConfigurationError.
+
+    :param session_auth: value of the option `auth` if neither has it.
+    """
     given = {str(name).lower(): value for name, value in options.items()}
     saved: dict[str, str] = {}
     for column in schema.fields:
@@ -117,8 +120,8 @@ def all_options(options: Mapping[str, str], schema: StructType, session_auth: st
     if not (given.get("metastore") or given.get("database")):
         if saved.get("database") == "":
             raise ConfigurationError(
-                "a table keeps no password: drop it, and make it with the URL of the database without the password and "
-                "the option password_variable, the name of the variable of the environment that holds it"
+                "a table stores no password: drop the table, and create it with a database URL without the password "
+                "and the option password_variable, the name of the environment variable that contains it"
             )
         given = saved | given
     if given.get("metastore") and not given.get("auth"):

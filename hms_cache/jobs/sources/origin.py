@@ -1,4 +1,4 @@
-"""Where the catalog is, as a source's options say it."""
+"""The origin of the catalog, from a source's options."""
 
 from __future__ import annotations
 
@@ -17,35 +17,38 @@ from hms_cache.values import frozen
 
 @frozen
 class Origin:
-    """A metastore's URIs or a metastore database's URL: one of the two. Travels to Spark's workers."""
+    """Either the URIs of a metastore or the URL of a metastore database. Spark sends it to its workers."""
 
     metastore: Metastores | str | None = None
     database: str | None = None
 
     @classmethod
     def of_options(cls, options: Mapping[str, str]) -> Origin:
-        """Of the options ``metastore`` (with ``auth``) and ``database`` (with ``password_variable``).
+        """Creates it from the options ``metastore`` (with ``auth``) or ``database`` (with ``password_variable``).
 
-        Raises ConfigurationError unless one of them is given.
+        Raises ConfigurationError unless exactly one of them is set.
         """
         metastore, database = options.get("metastore"), database_url(options)
         if bool(metastore) == bool(database):
             raise ConfigurationError(
-                "say where the catalog is by one of the options metastore (thrift://host:9083, several separated by "
-                "commas) and database (the URL of the metastore database). A table made by CREATE TABLE … USING "
-                "has them if it is made without a list of columns; the option columns chooses some"
+                "set exactly one of the options metastore (thrift://host:9083, several separated by commas) and "
+                "database (the URL of the metastore database). A table created by CREATE TABLE … USING stores them "
+                "only if it is created without a list of columns; use the option columns to select columns"
             )
         if metastore:
             return cls(Metastores.of_texts(metastore, options.get("auth")))
         return cls(None, database)
 
     def for_tasks(self) -> Origin:
-        """The same for tasks of Spark. Raises what `hms_cache.client.for_tasks` raises."""
+        """Returns the origin for Spark's tasks. Raises the exceptions of `hms_cache.client.for_tasks`."""
         return replace(self, metastore=for_tasks(self.metastore)) if isinstance(self.metastore, Metastores) else self
 
     @contextmanager
     def reading(self, *, fills_cache: bool = True) -> Iterator[CatalogReader]:
-        """A reader of the catalog, closed at the end. `fills_cache`: as in `MetastoreClient`."""
+        """Opens a reader of the catalog, which is closed at the end of the block.
+
+        :param fills_cache: as in `MetastoreClient`.
+        """
         reader: CatalogReader
         if self.database:
             from hms_cache.jobs.sources.database_reader import DatabaseReader
@@ -62,7 +65,7 @@ class Origin:
 
     @contextmanager
     def following(self) -> Iterator[EventLog]:
-        """The notification log, closed at the end."""
+        """Opens the notification log, which is closed at the end of the block."""
         if self.database:
             from hms_cache.jobs.sources.database_reader import open_metastore_database
             from hms_cache.store.events.notification_log import NotificationLog

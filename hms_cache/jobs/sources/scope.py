@@ -1,4 +1,4 @@
-"""Which tables a read is about: patterns that its options give, and filters that Spark pushes down."""
+"""The tables that a read selects: by patterns from its options, and by filters that Spark pushes down."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 from hms_cache.values import frozen
 
 NAME_COLUMNS = ("catalog", "database", "table", "partition")
-"""Columns whose filters narrow what is read, in the order of a full name."""
+"""Columns whose filters limit what is read, in the order of a full name."""
 
 TABLE_COLUMNS = NAME_COLUMNS[:3]
-"""Those that name a table."""
+"""Columns that identify a table."""
 
 
 @frozen
 class TableScope:
-    """Tables by pattern and by conditions on the parts of their names. Travels to Spark's workers."""
+    """Selects tables by patterns and by conditions on the parts of their names. Spark sends it to its workers."""
 
     patterns: tuple[str, ...] = ()
-    """``[catalog.]database.table`` each, ``*`` for any text; none stands for all tables."""
+    """Patterns of the form ``[catalog.]database.table``, with ``*`` for any text; none selects all tables."""
 
     allowed: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By name column: the only names asked for."""
+    """By name column: the selected names."""
 
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By name column: texts that names must begin with, all of them."""
+    """By name column: prefixes that a name must all have."""
 
     def __post_init__(self) -> None:
         for pattern in self.patterns:
             if pattern.count(".") not in (1, 2):
-                raise ConfigurationError(f"tables are named as [catalog.]database.table: {pattern!r}")
+                raise ConfigurationError(f"a table pattern must have the form [catalog.]database.table: {pattern!r}")
 
     @classmethod
     def of_text(cls, text: str | None) -> TableScope:
-        """Of an option: patterns separated by commas. Raises ConfigurationError."""
+        """Parses an option: patterns separated by commas. Raises ConfigurationError."""
         return cls(tuple(part.strip().lower() for part in (text or "").split(",") if part.strip()))
 
     def narrowed(self, column: str, names: Iterable[str]) -> TableScope:
-        """Only these names of the column, of those it allows already."""
+        """Also restricts the column to these names."""
         wanted = frozenset(names)
         before = self.allowed.get(column)
         return replace(self, allowed={**self.allowed, column: wanted if before is None else wanted & before})
 
     def beginning(self, column: str, prefix: str) -> TableScope:
-        """Only names of the column that begin so."""
+        """Also restricts the column to names with this prefix."""
         return replace(self, prefixes={**self.prefixes, column: (*self.prefixes.get(column, ()), prefix)})
 
     def narrows(self, column: str) -> bool:
-        """Whether a condition on this column was taken over."""
+        """Whether there is a condition on this column."""
         return column in self.allowed or column in self.prefixes
 
     def admits(self, *names: str) -> bool:
-        """Whether something named so, a catalog, a database in it, a table in that or a partition of it, may hold what
-        is asked for."""
+        """Whether an object with this name (a catalog, a database, a table or a partition, by the number of parts) may
+        contain selected objects."""
         for column, name in zip(NAME_COLUMNS, names, strict=False):
             allowed = self.allowed.get(column)
             if allowed is not None and name not in allowed:
@@ -68,7 +68,7 @@ class TableScope:
 
 
 def shown_name(name: TableName) -> str:
-    """A table in reports, and as ``--tables`` takes it: the catalog is left out if it is the default one."""
+    """The name of a table in reports and for ``--tables``: without the catalog if that is the default one."""
     return str(name) if name.catalog != DEFAULT_CATALOG else f"{name.database}.{name.table}"
 
 

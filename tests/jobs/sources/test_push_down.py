@@ -197,7 +197,7 @@ def test_a_table_keeps_its_options_and_no_password(monkeypatch: pytest.MonkeyPat
     for url in ("mysql://hive:open@db/metastore", "jdbc:postgresql://db/metastore?user=hive&password=open"):
         schema = HmsEventsSource({"database": url}).schema()
         assert "open" not in schema.json()
-        with pytest.raises(ConfigurationError, match="keeps no password"):
+        with pytest.raises(ConfigurationError, match="stores no password"):
             HmsEventsSource({}).reader(schema)
         assert HmsEventsSource({"database": url}).reader(schema)._options.origin.database == url
 
