@@ -1,1 +1,2 @@
-"""The command line. Modules here import only click at the top, so that ``--help`` and ``version`` answer at once."""
+"""The command line. Modules of this package import only click at the top, so that ``--help`` and ``version`` respond
+immediately."""

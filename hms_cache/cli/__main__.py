@@ -1,4 +1,4 @@
-"""``python -m hms_cache.cli …``, and the script that spark-submit is given.
+"""``python -m hms_cache.cli …``, and the script to pass to spark-submit.
 
 ``spark-submit --py-files WHEEL …/hms_cache/cli/__main__.py jobs NAME …``
 """

@@ -1,4 +1,4 @@
-"""The arguments of this process as others see them: secrets overwritten."""
+"""Hides secrets in the arguments of this process."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from hms_cache.config.secrets import MASK, is_secret_name, redacted, remember
 _URL = re.compile(r"jdbc:.*|[A-Za-z][\w+.-]*://.*", re.DOTALL)
 _ASSIGNMENT = re.compile(r"((?:--[\w-]+=)?[\w.-]+)=(.*)", re.DOTALL)
 
-#: In `/proc/self/stat`, counted from the field after the program's name.
+#: Fields of `/proc/self/stat`, counted from the field after the program's name.
 _ARGUMENTS_START, _ARGUMENTS_END = 45, 46
 
 
 def hide_secret_arguments() -> None:
-    """Overwrite the secrets among this process's arguments, which `ps` shows to every user of the machine.
+    """Overwrites the secrets among this process's arguments, which `ps` shows to every user of the machine.
 
-    On Linux, where the kernel reads them from the process's own memory; elsewhere nothing happens. `sys.argv` stays.
+    On Linux only, where the kernel reads them from the process's own memory; does nothing elsewhere. `sys.argv` is not
+    changed.
     """
     with suppress(OSError, ValueError, IndexError):
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
@@ -37,7 +38,7 @@ def hide_secret_arguments() -> None:
 
 
 def shown_argument(argument: str) -> str:
-    """``argument`` without secrets: passwords of URLs, values of settings that are secret, values that are known."""
+    """Returns ``argument`` with masked secrets: passwords in URLs, values of secret settings, and all known secrets."""
     assignment = _secret_assignment(argument)
     if assignment is not None:
         return f"{assignment[1]}={MASK}"
@@ -45,7 +46,7 @@ def shown_argument(argument: str) -> str:
 
 
 def remember_secret_arguments(arguments: Sequence[str]) -> None:
-    """Has the secrets of a command that reads no settings masked in whatever it writes."""
+    """Registers the secrets of a command that reads no settings, so that all output masks them."""
     for argument in arguments:
         assignment, url = _secret_assignment(argument), _URL.search(argument)
         remember([assignment[2]] if assignment is not None else secrets_of(url[0]) if url is not None else [])

@@ -19,11 +19,11 @@ from hms_cache.cli.terminal import shown_lines
 @click.option(
     "--peer-auth",
     metavar="TEXT",
-    help="How to authenticate at --peer, e.g. kerberos server=hive/_HOST@REALM; see docs/security.md.",
+    help="How to authenticate with --peer, e.g. kerberos server=hive/_HOST@REALM; see docs/security.md.",
 )
 @configuration_options
 def check(*, peers: tuple[str, ...], peer_auth: str | None, **options: Any) -> None:
-    """Check whether a server can run here, and whether its cache can be trusted.
+    """Check whether a server can run here, and whether its cache is safe to use.
 
     All findings are shown at once, each with its remedy. Exit status 1 if one of them is an error.
     """
@@ -31,7 +31,7 @@ def check(*, peers: tuple[str, ...], peer_auth: str | None, **options: Any) -> N
     from hms_cache.client import authentication_of
     from hms_cache.config.secrets import redacted
 
-    logging.getLogger("thrift").addHandler(logging.NullHandler())  # it would repeat what the findings say
+    logging.getLogger("thrift").addHandler(logging.NullHandler())  # it would repeat the findings
     configuration = load_configuration(**options)
     findings = run_checks(configuration.settings, peers, authentication_of(peer_auth or ""))
     check_honoured(findings, configuration)

@@ -1,7 +1,7 @@
-"""``hms-cache flush|refresh|warm|sync|verify``: a running server commanded over its management port.
+"""``hms-cache flush|refresh|warm|sync|verify``: commands to a running server through its management port.
 
-Exit status: 0 done by every worker; 1 refused, not done in time, differences found, or a worker not reached; 2 the
-command line cannot be used.
+Exit status: 0 if every worker has executed the command; 1 if it was refused, not finished in time, found differences,
+or did not reach a worker; 2 for an invalid command line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def duration(value: str) -> float:
-    """``30s``, ``500ms``, ``2m``, or seconds, as seconds. Raises BadParameter."""
+    """Converts ``30s``, ``500ms``, ``2m``, or a number of seconds, to seconds. Raises BadParameter."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", value)
     if found is None:
         raise click.BadParameter(f"{value!r} is not a duration such as 30s, 500ms or 2m")
@@ -36,13 +36,13 @@ _NAMES = re.compile(r"(?:(?:`(?:[^`]|``)+`|[^.`]+)(?:\.(?!\Z)|\Z)){1,3}")
 
 
 def named(name: str | None, partition: str | None) -> dict[str, str]:
-    """`database`, `database.table` or `catalog.database.table` as the query's parameters.
+    """Converts `database`, `database.table` or `catalog.database.table` to the parameters of the query.
 
-    What has a dot in it stands between backquotes, as in SQL; a backquote in it is doubled.
+    A name that contains a dot must be quoted with backquotes, as in SQL; a backquote in it is doubled.
     """
     if name and _NAMES.fullmatch(name) is None:
         raise click.BadParameter(
-            f"{name!r} is not DATABASE, DATABASE.TABLE or CATALOG.DATABASE.TABLE; a name with a dot stands between"
+            f"{name!r} is not DATABASE, DATABASE.TABLE or CATALOG.DATABASE.TABLE; quote a name that contains a dot with"
             " backquotes: 'sales.`a.b`'"
         )
     parts = [plain or quoted.replace("``", "`") for quoted, plain in _PART.findall(name or "")]
@@ -56,7 +56,7 @@ def named(name: str | None, partition: str | None) -> dict[str, str]:
 
 
 def _carry_out(command: str, query: dict[str, Any], management: str, token_file: Path, as_json: bool) -> None:
-    """Sends the command, shows how it goes on, and ends the program with its exit status."""
+    """Sends the command and shows its progress. Ends the program with the command's exit status if it failed."""
     given = {name: value for name, value in query.items() if value is not None}
     url = f"{management}/commands/{command}" + (f"?{urlencode(given, errors='surrogateescape')}" if given else "")
     lines = ask_lines(url, token=token_of(token_file))
@@ -76,7 +76,7 @@ def _carry_out(command: str, query: dict[str, Any], management: str, token_file:
 
 
 def _echo_json(lines: Iterator[Any]) -> Any:
-    """The last word of each worker and the summary, as one object."""
+    """Prints the result of each worker and the summary as one JSON object. Returns the summary."""
     workers, finished = {}, None
     for line in lines:
         finished = line.get("finished", finished)

@@ -18,7 +18,7 @@ def config() -> None:
 
 @config.command("print")
 @configuration_options
-@click.option("--changed", is_flag=True, help="Only settings that are not at their default.")
+@click.option("--changed", is_flag=True, help="Only settings that differ from their default.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 def print_configuration(*, changed: bool, as_json: bool, **options: Any) -> None:
     """Show every setting with its value and the source of the value. Secrets are masked."""
@@ -44,10 +44,10 @@ def check_configuration(**options: Any) -> None:
     configuration = load_configuration(**options)
     changed = sum(1 for _, _, origin in configuration.rows() if origin != "default")
     review = configuration.site_review
-    verdict = "can be used" if review.ignored or configuration.accepted_insecure else "is sound"
+    verdict = "can be used" if review.ignored or configuration.accepted_insecure else "is valid"
     click.echo(f"the configuration {verdict}: {changed} settings differ from their default")
     for title, found in (
-        ("insecure, and accepted by security.accept_insecure", configuration.accepted_insecure),
+        ("insecure, but accepted by security.accept_insecure", configuration.accepted_insecure),
         ("not honoured", review.ignored),
     ):
         if found:
@@ -55,5 +55,5 @@ def check_configuration(**options: Any) -> None:
             for one in found:
                 click.echo(redacted(f"  {one}"))
     if review.harmless:
-        click.echo(f"of no meaning here, or in force anyway, {len(review.harmless)}:")
+        click.echo(f"without a meaning here, or in effect anyway, {len(review.harmless)}:")
         click.echo(textwrap.fill(", ".join(review.harmless), 120, initial_indent="  ", subsequent_indent="  "))

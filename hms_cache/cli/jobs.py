@@ -1,4 +1,4 @@
-"""``hms-cache jobs NAME …``: work over the catalog, on any Spark."""
+"""``hms-cache jobs NAME …``: jobs on the catalog, with any Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Jobs(click.Group):
-    """The jobs of the registry, made into commands when they are asked for."""
+    """The jobs of the registry; each becomes a command when it is first used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from hms_cache.jobs.registry import JOBS
@@ -53,7 +53,7 @@ def _run_plan(
     Each job has a process, a time limit and a lease on its tables. If another run is working on one of them, the job
     waits for the time in its lease_wait, and is then skipped. Jobs that need a failed job are not run.
 
-    Exit status: 0 all done; 1 a job failed or took too long; 2 the plan cannot be used; 3 a job reported something that
+    Exit status: 0 all done; 1 a job failed or took too long; 2 the plan is invalid; 3 a job reported something that
     needs attention, or was not run.
     """
     from hms_cache.errors import ConfigurationError
@@ -65,21 +65,21 @@ def _run_plan(
     whole = read_plan(plan_file)
     plan = chosen(whole, only)
     for path in filter(None, (summary, metrics)):
-        if not os.access(path.parent, os.W_OK):  # better known now than when the jobs are done
-            why = f"{path.parent} is no directory that this user may change"
+        if not os.access(path.parent, os.W_OK):  # report it now, not after the jobs
+            why = f"{path.parent} is not a directory in which this user may create files"
             raise ConfigurationError(f"{path} cannot be written: {why}")
     results = run_plan(plan, dry_run=dry_run, told=lambda line: click.echo(line, err=True))
-    told = summary_of(plan, results, dry_run=dry_run)
-    is_told = summary is None or _is_written(summary, partial(write_summary, summary, told))
+    values = summary_of(plan, results, dry_run=dry_run)
+    is_reported = summary is None or _is_written(summary, partial(write_summary, summary, values))
     if metrics is not None and not dry_run:
-        is_told &= _is_written(metrics, partial(write_metrics, metrics, whole, results))
+        is_reported &= _is_written(metrics, partial(write_metrics, metrics, whole, results))
     if as_json:
-        click.echo(json.dumps(told, indent=2, default=str))
-    sys.exit(told["exit_status"] if is_told else 1)
+        click.echo(json.dumps(values, indent=2, default=str))
+    sys.exit(values["exit_status"] if is_reported else 1)
 
 
 def _is_written(path: Path, write: Callable[[], None]) -> bool:
-    """Whether it could be written; else why not is told."""
+    """Writes the file. Returns False, after printing the reason, if that fails."""
     try:
         write()
     except OSError as error:
@@ -89,14 +89,14 @@ def _is_written(path: Path, write: Callable[[], None]) -> bool:
 
 
 def _interrupt(*_: object) -> None:
-    """SIGTERM as Ctrl-C: the step that runs is ended, and its lease given back."""
+    """Handles SIGTERM like Ctrl-C: the running step is stopped, and its lease released."""
     raise KeyboardInterrupt
 
 
 @click.command("step", hidden=True)
 @click.argument("order", type=click.Path(path_type=Path))
 def _step(order: Path) -> None:
-    """One step of a plan, in the process that `run` started for it."""
+    """Run one step of a plan, in the process that `run` started for it."""
     from hms_cache.jobs.schedule.step import carry_out
 
     sys.exit(carry_out(order))
@@ -104,9 +104,9 @@ def _step(order: Path) -> None:
 
 @click.command(cls=_Jobs)
 def jobs() -> None:
-    """Run jobs over the catalog, most of them on Spark. JOB --help describes each.
+    """Run jobs on the catalog, most of them with Spark. JOB --help describes each.
 
-    Exit status: 0 done; 1 the job failed; 2 its options cannot be used; 3 it found something that needs attention.
+    Exit status: 0 done; 1 the job failed; 2 its options are invalid; 3 it found something that needs attention.
     """
 
 
@@ -188,7 +188,8 @@ def _run(
 
 
 def _require_url(text: str) -> None:
-    """Before Spark is started, whose workers would tell it in a trace. Raises ConfigurationError."""
+    """Checks the URL before Spark starts, because its workers would show it in a stack trace. Raises
+    ConfigurationError."""
     from hms_cache.config.database_url import sqlalchemy_url
     from hms_cache.errors import ConfigurationError
 

@@ -1,4 +1,4 @@
-"""``hms-cache locks list|release``: the locks of a running server's database, over its management port."""
+"""``hms-cache locks list|release``: the locks in a running server's database, through its management port."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def locks() -> None:
 @management_option
 @reading_token_option
 def list_locks(*, only_dead: bool, as_json: bool, management: str, token_file: Path | None) -> None:
-    """List locks: id, owner, host, what is locked, state, age, last heartbeat."""
+    """List locks: id, owner, host, locked object, type, state, age, last heartbeat."""
     answer = ask(f"{management}/locks?format=json", "locks", token=token_of(token_file))
     if only_dead:
         answer["locks"] = [one for one in answer["locks"] if one["is_dead"]]
@@ -35,7 +35,7 @@ def list_locks(*, only_dead: bool, as_json: bool, management: str, token_file: P
     for row in rows:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     if not answer["is_complete"]:
-        click.echo(f"hms-cache: there are more than these {len(answer['locks'])}", err=True)
+        click.echo(f"hms-cache: only the first {len(answer['locks'])} locks are shown", err=True)
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:

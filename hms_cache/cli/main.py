@@ -1,6 +1,6 @@
-"""The program ``hms-cache``: the group of its commands, and how errors become exit statuses.
+"""The program ``hms-cache``: the group of its commands, and the conversion of errors to exit statuses.
 
-Exit status: 0 done; 1 the command failed; 2 the command line or the configuration cannot be used.
+Exit status: 0 done; 1 the command failed; 2 the command line or the configuration is invalid.
 """
 
 from __future__ import annotations
@@ -42,23 +42,24 @@ for _command in (serve, schema, check, config, status, top, events, locks, *COMM
 
 
 def _redacted(text: str) -> str:
-    """Without secrets. Imported when it is needed: help and version load no settings."""
+    """Returns the text without secrets. Imported on first use, because help and version load no settings."""
     from hms_cache.config.secrets import redacted
 
     return redacted(text)
 
 
-def _told(text: str) -> str:
-    """The same, and without what a terminal would obey: servers, and who names objects there, have a part in it."""
+def _printable(text: str) -> str:
+    """Also escapes control characters: parts of the text may come from servers, and from users who choose names."""
     from hms_cache.cli.terminal import shown_lines
 
     return shown_lines(_redacted(text))
 
 
 def main() -> NoReturn:
-    """Entry point. What the program raises on purpose is told in a few lines; a defect shows its trace."""
+    """Entry point. The program's own exceptions are printed as a few lines; a defect is printed with its traceback."""
     if os.getpid() == 1:
-        # Of a container: the kernel drops what ends others by default, and `docker stop` would wait to kill it.
+        # In a container: the kernel does not apply the default action of signals to process 1, so `docker stop` would
+        # wait and then kill it.
         signal.signal(signal.SIGTERM, lambda number, _: os._exit(128 + number))
     sys.excepthook = _show_defect
     threading.excepthook = lambda failed: _show_defect(failed.exc_type, failed.exc_value, failed.exc_traceback)
@@ -66,23 +67,23 @@ def main() -> NoReturn:
         commands(standalone_mode=True)
     except ConfigurationError as error:
         for problem in error.problems:
-            click.echo(_told(f"hms-cache: {problem}"), err=True)
+            click.echo(_printable(f"hms-cache: {problem}"), err=True)
         sys.exit(2)
     except StartupError as error:
-        click.echo(_told(f"hms-cache: {error.problem}"), err=True)
+        click.echo(_printable(f"hms-cache: {error.problem}"), err=True)
         if error.remedy:
-            click.echo(_told(error.remedy), err=True)
+            click.echo(_printable(error.remedy), err=True)
         sys.exit(1)
     except DatabaseUnavailableError as error:
-        click.echo(_told(f"hms-cache: the metastore database cannot be used now: {error}"), err=True)
-        click.echo("Check that it runs and can be reached from here, and its address (setting database.url).", err=True)
+        click.echo(_printable(f"hms-cache: the metastore database cannot be used now: {error}"), err=True)
+        click.echo("Check that it runs and is reachable from here, and the address in database.url.", err=True)
         sys.exit(1)
     except HmsCacheError as error:
-        click.echo(_told(f"hms-cache: {error}"), err=True)
+        click.echo(_printable(f"hms-cache: {error}"), err=True)
         sys.exit(1)
     sys.exit(0)
 
 
 def _show_defect(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
-    """The trace without secrets, which texts of libraries may carry."""
+    """Prints the traceback without secrets, which texts of libraries may contain."""
     sys.stderr.write(_redacted("".join(traceback.format_exception(kind, error, trace))))

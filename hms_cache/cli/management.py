@@ -1,4 +1,5 @@
-"""``hms-cache status`` and ``hms-cache events …``: a running server asked and commanded over its management port."""
+"""``hms-cache status`` and ``hms-cache events …``: queries and commands to a running server through its management
+port."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from hms_cache.errors import HmsCacheError
 @click.command()
 @management_option
 @reading_token_option
-@click.option("--worker", type=click.IntRange(min=0), help="Worker of a server with several.  [default: 0]")
+@click.option("--worker", type=click.IntRange(min=0), help="Worker to ask, if the server has several.  [default: 0]")
 @click.option("--json", "as_json", is_flag=True, help="The whole status as JSON.")
 def status(*, management: str, token_file: Path | None, worker: int | None, as_json: bool) -> None:
     """Show the state of a running server: cache, events, leases, calls."""
@@ -75,11 +76,11 @@ def _command(name: str, management: str, token_file: Path, as_json: bool, query:
     elif not workers:
         click.echo(f"{answer['status']}: {shown(answer['reason'])}")
     else:
-        for worker, told in workers.items():
-            click.echo(f"worker {worker}: {told['status']}: {shown(told['reason'])}")
-    left_out = [worker for worker, told in workers.items() if not told["ok"]]
-    if left_out:
-        raise HmsCacheError(f"not carried out by worker {', '.join(left_out)}")
+        for worker, result in workers.items():
+            click.echo(f"worker {worker}: {result['status']}: {shown(result['reason'])}")
+    failed = [worker for worker, result in workers.items() if not result["ok"]]
+    if failed:
+        raise HmsCacheError(f"not executed by worker {', '.join(failed)}")
 
 
 def _plain(name: str, help_text: str) -> None:
@@ -97,8 +98,8 @@ def _with_event(name: str, help_text: str) -> None:
         _command(name, management, token_file, as_json, f"?event_id={event_id}")
 
 
-_plain("pause", "Stop reading the log. Reads that newer events concern are answered from the database.")
+_plain("pause", "Stop reading the log. Reads of objects with newer events are answered by the database.")
 _plain("resume", "Continue where pause stopped.")
-_plain("resync", "Drop everything and continue at the end of the log.")
-_with_event("seek", "Drop everything and continue after this event.")
-_with_event("skip", "Do not decode this event when its turn comes. Everything that it may concern is dropped.")
+_plain("resync", "Drop everything in memory and continue at the end of the log.")
+_with_event("seek", "Drop everything in memory and continue after this event.")
+_with_event("skip", "Do not decode this event when it is next. All objects that it may concern are dropped.")

@@ -1,4 +1,4 @@
-"""How commands of the command line reach a running server: its management port, and the token."""
+"""Access of the command line to a running server: through its management port, with a token."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _TIMEOUT_S = 30.0
 
-#: A command tells its progress as it goes; the longest silence is that of one load.
+#: A command reports its progress; the longest interval without a report is that of one load.
 _SILENCE_TIMEOUT_S = 660.0
 
-_NO_WORDS = ("", "Not Found", "Method Not Allowed")
-"""Answers that say nothing without the address that was asked."""
+_WITHOUT_REASON = ("", "Not Found", "Method Not Allowed")
+"""Answers that do not explain the problem without the URL."""
 
 
 def _base_url(_: click.Context, __: click.Parameter, value: str) -> str:
-    """Without the slash that an address is often written with."""
+    """Validates the address, and removes a slash at its end."""
     try:
         parts = urlsplit(value)
         usable = parts.scheme in ("http", "https") and parts.hostname and not (parts.query or parts.fragment)
-        parts.port  # noqa: B018 - raises for what is none
+        parts.port  # noqa: B018 - raises if it is invalid
     except ValueError:
         usable = False
     if not usable or "@" in parts.netloc:
@@ -49,7 +49,7 @@ management_option = click.option(
     default="http://127.0.0.1:9085",
     show_default=True,
     callback=_base_url,
-    help="The server's management port. For https://, SSL_CERT_FILE in the environment can name your own authorities.",
+    help="The server's management port. For https:// with your own authority, set SSL_CERT_FILE in the environment.",
 )
 
 
@@ -57,7 +57,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="The result a
 
 
 def token_option(command: Command) -> Command:
-    """`--token-file`."""
+    """Adds the required option `--token-file`."""
     return click.option(
         "--token-file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -68,7 +68,7 @@ def token_option(command: Command) -> Command:
 
 
 def reading_token_option(command: Command) -> Command:
-    """`--token-file`, of commands that only read."""
+    """Adds the option `--token-file` of commands that only read."""
     return click.option(
         "--token-file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -78,12 +78,12 @@ def reading_token_option(command: Command) -> Command:
 
 
 def acting_options(command: Command) -> Command:
-    """Those of every command that changes something: `--json`, `--management`, `--token-file`."""
+    """Adds the options of all commands that change something: `--json`, `--management`, `--token-file`."""
     return json_option(management_option(token_option(command)))
 
 
 def token_of(token_file: Path | None) -> str | None:
-    """Its first line; None without a file."""
+    """Returns the first line of the file; None without a file. Raises HmsCacheError."""
     if token_file is None:
         return None
     try:
@@ -94,14 +94,15 @@ def token_of(token_file: Path | None) -> str | None:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """urllib would send the token to whatever host an answer names, and make a command a question."""
+    """Does not follow redirections: urllib would send the token to the host named in the answer, and would convert POST
+    to GET."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Nothing is asked in place of what was: the answer is an error then."""
+        """Returns None, so that the answer is an error."""
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    # A proxy of the environment is for the world outside, and would be handed the token.
+    # Proxies from the environment are for other networks, and would receive the token.
     return urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect())
 
 
@@ -117,7 +118,7 @@ def _opened(url: str, token: str | None, post: bool, timeout_s: float) -> Iterat
         except urllib.error.HTTPError as error:
             if error.code != 502 or error.headers.get_content_type() != "application/json":
                 raise HmsCacheError(_refusal(url, error)) from error
-            answer = error  # it tells what was done by other workers all the same
+            answer = error  # the answer still contains the results of other workers
         with answer:
             yield answer
     except (OSError, HTTPException, ValueError) as error:
@@ -125,26 +126,26 @@ def _opened(url: str, token: str | None, post: bool, timeout_s: float) -> Iterat
 
 
 def _refusal(url: str, error: urllib.error.HTTPError) -> str:
-    """The server's words where it says any."""
+    """Returns the server's explanation, if it sent one."""
     if location := error.headers.get("location"):
-        return f"{url} leads to {location}: give the management port's own address"
+        return f"{url} redirects to {location}: use the management port's own address"
     text = error.read().decode(errors="replace").strip()
-    if text in _NO_WORDS or error.headers.get_content_type() != "text/plain":
+    if text in _WITHOUT_REASON or error.headers.get_content_type() != "text/plain":
         return f"{url} answers {error.code} {error.reason}: is it the management port of hms-cache?"
     return text
 
 
 def ask(url: str, part: str, *, token: str | None = None, post: bool = False) -> Any:
-    """The decoded JSON answer, which has this part.
+    """Sends a request, and returns the decoded JSON answer, which must have the key `part`.
 
-    Raises ``HmsCacheError`` with the server's words when it says no.
+    Raises ``HmsCacheError``, with the server's explanation if it refuses the request.
     """
     with _opened(url, token, post, _TIMEOUT_S) as answer:
         return _checked(json.load(answer), part)
 
 
 def ask_lines(url: str, *, token: str | None) -> Iterator[Any]:
-    """The decoded lines of a command's answer as they come. Raises ``HmsCacheError``."""
+    """Sends a command, and yields the decoded lines of its answer as they arrive. Raises ``HmsCacheError``."""
     with _opened(url, token, True, _SILENCE_TIMEOUT_S) as answer:
         for line in answer:
             found = json.loads(line)
@@ -152,7 +153,7 @@ def ask_lines(url: str, *, token: str | None) -> Iterator[Any]:
 
 
 def _checked(answer: Any, part: str) -> Any:
-    """Raises ValueError for the answer of another program."""
+    """Returns the answer. Raises ValueError if it comes from another program."""
     if not isinstance(answer, dict) or part not in answer:
-        raise ValueError("its answer is not of hms-cache")
+        raise ValueError("the answer is not one of hms-cache")
     return answer

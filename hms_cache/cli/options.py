@@ -1,4 +1,4 @@
-"""Options that several commands share, and the configuration they make."""
+"""Options of several commands, and the configuration made from them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Number(click.FloatRange):
-    """A number within bounds, and a finite one: click takes NaN for within any."""
+    """A finite number within bounds: click accepts NaN as being within any bounds."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Fails with a sentence."""
+        """Converts the value. Fails with an explanation if it is not a finite number."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -30,7 +30,7 @@ _EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def configuration_options(command: Command) -> Command:
-    """The options that name sources of configuration, and those for the two settings everybody needs."""
+    """Adds the options for sources of configuration, and those for the two most common settings."""
     for option in reversed(
         (
             click.option("--database", metavar="URL", help="Metastore database; SQLAlchemy or JDBC form."),
@@ -41,7 +41,7 @@ def configuration_options(command: Command) -> Command:
                 "site_files",
                 type=_EXISTING_FILE,
                 multiple=True,
-                help="hive-site.xml or metastore-site.xml; may be given several times, later ones win.",
+                help="hive-site.xml or metastore-site.xml; may be given several times, later ones take precedence.",
             ),
             click.option(
                 "--set",
@@ -65,10 +65,9 @@ def load_configuration(
     assignments: tuple[str, ...] = (),
     **settings: Any,
 ) -> Configuration:
-    """The configuration that these options and the other sources make.
+    """Loads the configuration from these options and the other sources. Raises ``ConfigurationError``.
 
-    ``settings`` are further options, named ``section__key``. An option of its own wins over ``--set``.
-    Raises ``ConfigurationError``.
+    ``settings`` are further options, named ``section__key``. An option of its own overrides ``--set``.
     """
     from hms_cache.cli.arguments import hide_secret_arguments, shown_argument
     from hms_cache.config import load
@@ -84,4 +83,4 @@ def load_configuration(
     try:
         return load(command_line=command_line, config_file=config_file, site_files=site_files)
     finally:
-        hide_secret_arguments()  # again, now that every secret is known by value
+        hide_secret_arguments()  # again, because now the values of all secrets are known

@@ -25,7 +25,7 @@ def init(**options: Any) -> None:
 
 @schema.command("index")
 @click.option(
-    "--transactions", is_flag=True, help="Also create those on locks and changed rows, which Hive does not have."
+    "--transactions", is_flag=True, help="Also create indexes on locks and on changed rows, which Hive does not have."
 )
 @configuration_options
 def index(transactions: bool, **options: Any) -> None:
@@ -47,8 +47,8 @@ def index(transactions: bool, **options: Any) -> None:
 def check(**options: Any) -> None:
     """Show the schema's version, and how it differs from Hive 4.0's.
 
-    Exit status 0: it is Hive 4.0's, or an older or newer version with the differences that these have. Status 1: there
-    is no schema, it cannot be served, or it claims to be 4.0 and is not.
+    Exit status 0: the schema is that of Hive 4.0, or of another version with the differences of that version. Status 1:
+    there is no schema, it cannot be served, or its version is 4.0 but it differs from Hive 4.0's.
     """
     from hms_cache.app.database import report_schema
     from hms_cache.errors import SchemaError
@@ -57,5 +57,5 @@ def check(**options: Any) -> None:
     for difference in differences:
         click.echo(difference)
     if differences and version.startswith("4.0."):
-        raise SchemaError(f"the schema calls itself {version} but has {len(differences)} differences")
+        raise SchemaError(f"the schema has version {version}, but {len(differences)} differences from it")
     click.echo(f"the schema can be served: version {version}, {len(differences)} differences from 4.0")

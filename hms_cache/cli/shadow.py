@@ -26,22 +26,22 @@ _SHOWN_DIFFERENCES = 50
     metavar="THRIFT_URI",
     default="thrift://127.0.0.1:9083",
     show_default=True,
-    help="The primary: clients get its answers.",
+    help="The primary: clients receive its answers.",
 )
 @click.option("--against", metavar="THRIFT_URI", help="The metastore whose answers are compared.")
 @click.option(
     "--server-auth",
     metavar="TEXT",
-    help="How to authenticate at --server, e.g. kerberos server=hive/_HOST@REALM; see docs/security.md.",
+    help="How to authenticate with --server, e.g. kerberos server=hive/_HOST@REALM; see docs/security.md.",
 )
-@click.option("--against-auth", metavar="TEXT", help="The same at --against.")
+@click.option("--against-auth", metavar="TEXT", help="How to authenticate with --against.")
 @click.option(
     "--listen",
     "bind",
     metavar="HOST:PORT",
     default="127.0.0.1:9183",
     show_default=True,
-    help="Where clients connect to; port 0 picks a free one.",
+    help="Address for clients; port 0 picks a free one.",
 )
 @click.option(
     "--record", type=click.Path(dir_okay=False, path_type=Path), help="Append the reads of clients to this file."
@@ -62,7 +62,7 @@ _SHOWN_DIFFERENCES = 50
 )
 @click.option("--duration", "duration_s", type=Number(min=0, max=1e9), help="Listen for this number of seconds.")
 @click.option("--times", is_flag=True, help="Compare times of creation and change, too.")
-@click.option("--ids", is_flag=True, help="Compare ids of objects, too: the two share a database.")
+@click.option("--ids", is_flag=True, help="Compare ids of objects, too, if the two share a database.")
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
 def shadow(
     *,
@@ -80,26 +80,26 @@ def shadow(
     ids: bool,
     as_json: bool,
 ) -> None:
-    """Ask two metastores the same reads and report every difference between their answers.
+    """Send the same reads to two metastores and report every difference between their answers.
 
-    Listens for clients, passes what they send to the primary and mirrors reads to the other, until Ctrl-C. Writes
-    reach the primary only. A difference counts if it is still there when both are asked again. Clients that
-    authenticate by SASL are passed on, and cannot be followed: compare with --walk or --replay.
+    Listens for clients, forwards their calls to the primary and sends reads to the other one as well, until Ctrl-C.
+    Writes are sent to the primary only. A difference is reported if it remains when both are asked again. Connections
+    that authenticate with SASL are forwarded, but their calls cannot be read: use --walk or --replay to compare.
 
-    Exit status 1 when answers differ, a metastore did not answer, or nothing was compared.
+    Exit status 1 if answers differ, a metastore did not answer, or nothing was compared.
     """
     from hms_cache.app.shadow import running
     from hms_cache.app.shadow.comparing import Rules
 
-    logging.getLogger("thrift").addHandler(logging.NullHandler())  # it would repeat what the report says
+    logging.getLogger("thrift").addHandler(logging.NullHandler())  # it would repeat the report
     if walk and recording:
         raise click.UsageError("--walk and --replay exclude each other")
     if (walk or recording) and record:
-        raise click.UsageError("--record goes with listening only")
+        raise click.UsageError("--record cannot be used with --walk or --replay")
     if against is None and (walk or recording or not record):
         raise click.UsageError("--against is missing: the metastore to compare with")
     if tables and not walk:
-        raise click.UsageError("--table goes with --walk only")
+        raise click.UsageError("--table can only be used with --walk")
     rules = Rules(compare_times=times, compare_ids=ids)
     primary = _place(server, server_auth)
     other = _place(against, against_auth) if against else None
@@ -117,14 +117,14 @@ def shadow(
 
 
 def _address(text: str) -> Address:
-    """`host:port` is enough. Raises ConfigurationError."""
+    """Parses a URI or `host:port`. Raises ConfigurationError."""
     from hms_cache.authentication.servers import Address
 
     return Address.parse(text if "://" in text else f"thrift://{text}")
 
 
 def _place(text: str, auth: str | None) -> Place:
-    """Raises ConfigurationError."""
+    """Returns the address with its authentication. Raises ConfigurationError."""
     from hms_cache.app.shadow.metastore import Place
     from hms_cache.client import authentication_of
 
@@ -145,7 +145,7 @@ def _show(report: dict[str, Any], as_json: bool) -> None:
 
     console = plain_console()
     outcomes = list(report["totals"])
-    table = Table("method", *outcomes, title=f"{report['primary']} and {report['other'] or 'nobody else'}")
+    table = Table("method", *outcomes, title=f"{report['primary']} and {report['other'] or 'no other'}")
     for column in table.columns[1:]:
         column.justify = "right"
     for method, counts in report["methods"].items():

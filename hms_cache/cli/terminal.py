@@ -1,6 +1,6 @@
-"""Texts on a terminal that clients of the metastore chose: names of users, hosts, tables and directories.
+"""Output of texts that clients of the metastore chose: names of users, hosts, tables and directories.
 
-They are shown as they are, and are neither markup of Rich nor anything that a terminal obeys.
+They are printed literally: neither Rich's markup nor control characters in them have an effect.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def shown(text: object) -> str:
-    """Fit to be printed: control characters are escaped, as in the log."""
+    """Returns the text with control characters escaped, as in the log."""
     return single_line(str(text))
 
 
 def shown_lines(text: str) -> str:
-    """The same for a text of several lines."""
+    """Like `shown`, for a text of several lines."""
     return "\n".join(map(shown, text.split("\n")))
 
 
 def plain_console(*, stderr: bool = False) -> Console:
-    """A console that takes texts for what they are."""
+    """Returns a console that prints texts literally."""
     from rich.console import Console
 
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False)

@@ -1,4 +1,4 @@
-"""``hms-cache top``: a running server watched in the terminal."""
+"""``hms-cache top``: a live view of a running server."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from hms_cache.values import frozen
 if TYPE_CHECKING:
     from rich.console import Group
 
-#: Methods and operations shown: a terminal's height.
+#: Number of methods and operations shown, for the height of a terminal.
 _MAX_METHODS = 12
 _MAX_OPERATIONS = 5
 _MAX_LOADS = 5
 
-#: Of the page of operations: what a row is about, and its list there.
+#: Each kind of name in the tables of loads, with the key of its list in the page of operations.
 _LOADS = (("user", "users"), ("address", "addresses"), ("table", "tables"))
 _COUNTS = ("busy_s", "calls", "loads", "sent_bytes", "reads")
 
 
 @frozen
 class Reading:
-    """What all workers told at one moment. ``problem`` is why some could not be asked."""
+    """The state of all workers at one moment. ``problem`` is the reason why some did not answer."""
 
     at_s: float
     statuses: tuple[Mapping[str, Any], ...]
@@ -39,10 +39,10 @@ class Reading:
     problem: str = ""
     thread_pools: tuple[Mapping[str, Any], ...] = ()
     operations: tuple[Mapping[str, Any], ...] = ()
-    """The pages of operations."""
+    """The pages of operations, one per worker."""
 
     def calls(self) -> dict[str, int]:
-        """By method, over all workers."""
+        """Number of calls of all workers, by method."""
         counts: dict[str, int] = {}
         for status in self.statuses:
             for call in status["calls"]:
@@ -50,7 +50,7 @@ class Reading:
         return counts
 
     def reads(self) -> dict[str, int]:
-        """By outcome, over all workers."""
+        """Number of reads of all workers, by outcome."""
         counts: dict[str, int] = {}
         for status in self.statuses:
             for outcome, count in status["cache"]["reads"].items():
@@ -58,7 +58,7 @@ class Reading:
         return counts
 
     def loads(self, of: str) -> dict[str, dict[str, float]]:
-        """By name, over all workers: what users, addresses or tables have caused."""
+        """Sums over all workers for each user, address or table, as selected by `of`."""
         sums: dict[str, dict[str, float]] = {}
         for page in self.operations:
             for row in page[of]:
@@ -68,14 +68,14 @@ class Reading:
         return sums
 
     def mean_s(self, method: str) -> float:
-        """Of the method's decoded calls since the start."""
+        """Mean duration of the method's decoded calls since the start."""
         found = [call for status in self.statuses for call in status["calls"] if call["method"] == method]
         count = sum(call["decoded"] for call in found)
         return sum(call["mean_s"] * call["decoded"] for call in found if call["decoded"]) / count if count else 0.0
 
 
 def take_reading(management: str, token: str | None = None) -> Reading:
-    """Ask every worker. Raises ``HmsCacheError`` when nobody answers."""
+    """Asks every worker. Raises ``HmsCacheError`` if the first one does not answer."""
     first = ask(f"{management}/status", "cache", token=token)
     statuses, problems = [first], []
     operations = ask(f"{management}/operations", "running", token=token)
@@ -95,7 +95,7 @@ def take_reading(management: str, token: str | None = None) -> Reading:
 
 
 def rates(before: Mapping[str, float], now: Mapping[str, float], seconds: float) -> dict[str, float]:
-    """Increases per second; a server that was started anew counts from nothing."""
+    """Returns increases per second; 0 for a count that has fallen because its server was restarted."""
     return {name: max(0, count - before.get(name, 0)) / seconds for name, count in now.items()}
 
 
@@ -125,14 +125,14 @@ def top(*, interval: float, once: bool, management: str, token_file: Path | None
                     live.update(picture(before, now), refresh=True)
                     before = now
                 except HmsCacheError as error:
-                    live.update(f"{shown(error)}\nasking again", refresh=True)
+                    live.update(f"{shown(error)}\nretrying", refresh=True)
                 time.sleep(interval)
     except KeyboardInterrupt:
         return
 
 
 def picture(before: Reading, now: Reading) -> Group:
-    """What stands on the screen."""
+    """Returns the contents of the screen."""
     from rich.console import Group
     from rich.text import Text
 
@@ -201,7 +201,7 @@ def _methods(calls: Mapping[str, float], now: Reading) -> Any:
 
 
 def _thread_pools(thread_pools: Iterable[Mapping[str, Any]]) -> Any:
-    """Over all workers."""
+    """Sums over all workers, by pool."""
     table = _table("thread pools", "pool", "running", "waiting", "longest wait", "stuck", "refused")
     of_pool: dict[str, list[Mapping[str, Any]]] = {}
     for one in thread_pools:
@@ -217,14 +217,14 @@ def _thread_pools(thread_pools: Iterable[Mapping[str, Any]]) -> Any:
 def _loads(
     of: str, before: Mapping[str, Mapping[str, float]], now: Mapping[str, Mapping[str, float]], seconds: float
 ) -> Any:
-    """Who, or what, was busiest between the readings; then who was sent, or what was read, the most."""
+    """The names with the most time between the readings; then those with the most sent bytes, or the most reads."""
     last = "reads/s" if of == "table" else "sent/s"
     table = _table(f"load by {of}", of, "busy", "calls/s", "loads/s", last)
     found = {name: rates(before.get(name, dict.fromkeys(counts, 0.0)), counts, seconds) for name, counts in now.items()}
     ranked = sorted(found.items(), key=lambda one: (-one[1]["busy_s"], -one[1]["sent_bytes"], -one[1]["reads"], one[0]))
     for name, rate in ranked[:_MAX_LOADS]:
-        told = f"{rate['reads']:,.1f}" if of == "table" else f"{rate['sent_bytes'] / 1024:,.1f} KiB"
-        table.add_row(shown(name), f"{rate['busy_s']:.1%}", f"{rate['calls']:,.1f}", f"{rate['loads']:,.1f}", told)
+        last_rate = f"{rate['reads']:,.1f}" if of == "table" else f"{rate['sent_bytes'] / 1024:,.1f} KiB"
+        table.add_row(shown(name), f"{rate['busy_s']:.1%}", f"{rate['calls']:,.1f}", f"{rate['loads']:,.1f}", last_rate)
     return table
 
 

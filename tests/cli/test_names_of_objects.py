@@ -31,7 +31,5 @@ def test_names(text: str | None, query: dict[str, str]) -> None:
     "text", [".", "d.", ".t", "d..t", "a.b.c.d", "d.`", "d.``", "d.`a", "d.a`b`", "`a`b", "d.`a`.", "d.`a``", "`"]
 )
 def test_what_is_no_name_is_refused_with_the_form(text: str) -> None:
-    with pytest.raises(
-        click.BadParameter, match=r"CATALOG\.DATABASE\.TABLE; a name with a dot stands between backquotes"
-    ):
+    with pytest.raises(click.BadParameter, match=r"CATALOG\.DATABASE\.TABLE; quote a name that contains a dot"):
         named(text, None)

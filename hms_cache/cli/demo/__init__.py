@@ -1,1 +1,1 @@
-"""``hms-cache demo``: a metastore, a PySpark session that works through it, and what was asked of it."""
+"""``hms-cache demo``: starts a metastore, runs a PySpark session on it, and shows the calls that it received."""

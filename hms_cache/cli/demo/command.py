@@ -1,4 +1,4 @@
-"""The command: server up, Spark through it, results and calls shown, everything stopped again."""
+"""The command: starts the server, runs Spark, shows results and calls, and stops everything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 
 from hms_cache.errors import HmsCacheError, StartupError
 
-#: Longest the whole session may take. On one slow core it is done in about two minutes.
+#: Time limit of the whole session. On one slow core, it takes about two minutes.
 SESSION_TIMEOUT_S = 900.0
 
 
@@ -61,7 +61,7 @@ def secure(context: click.Context) -> None:
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    """A directory for everything that the demo makes, deleted at the end."""
+    """Creates a directory for all files of the demo, which is deleted at the end."""
     if util.find_spec("pyspark") is None:
         raise StartupError("the demo needs PySpark", remedy="Install it: pip install 'hms-cache[demo]'")
     with tempfile.TemporaryDirectory(prefix="hms-cache-demo-") as directory:
@@ -92,13 +92,13 @@ def _run(scratch: Path, database: str | None) -> None:
     service = Service(configuration)
     uri = service.start()
     try:
-        console.print(f"metastore up at [bold]{uri}[/bold] on {'SQLite' if database is None else 'the database given'}")
+        console.print(f"metastore up at [bold]{uri}[/bold] on {'SQLite' if database is None else 'the given database'}")
         steps = _session(scratch, console, "spark_script", uri, str(scratch / "warehouse"))
         calls = service.calls_by_method()
         reads = service.reads_by_outcome()
     finally:
         service.stop()
-    _show_counts(console, "what the metastore was asked", "method", calls)
+    _show_counts(console, "calls that the metastore received", "method", calls)
     _show_counts(console, "how reads were answered", "outcome", reads)
     console.print(f"[green]done[/green]: {len(steps)} steps, {sum(calls.values())} metastore calls, everything stopped")
 
@@ -106,7 +106,8 @@ def _run(scratch: Path, database: str | None) -> None:
 def _session(
     scratch: Path, console: Any, script: str, *arguments: str, environment: Mapping[str, str] | None = None
 ) -> list[Mapping[str, Any]]:
-    """Run the script, print each step as it is told; raise with the end of Spark's log if it fails."""
+    """Runs the script and prints each step when it is finished. If it fails, raises an exception with the end of
+    Spark's log."""
     from hms_cache.cli.demo.spark_process import log_tail, start_spark
 
     steps: list[Mapping[str, Any]] = []

@@ -1,4 +1,5 @@
-"""``hms-cache demo ha``: PySpark knows both servers of a pair and works while each of them is killed and comes back."""
+"""``hms-cache demo ha``: PySpark is configured with two servers, and continues to work while each is killed and
+restarted."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from hms_cache.cli.demo.pair import kill_each_in_turn, running_pair
 from hms_cache.cli.demo.spark_process import log_tail, start_spark
 from hms_cache.errors import HmsCacheError
 
-#: Longest that Spark may take for a round; on its first it starts, and after a kill it looks for the other server.
+#: Time limit of a round of Spark. Spark starts in its first round, and looks for the other server after a kill.
 ROUND_LIMIT_S = 300.0
-#: Rounds that must be done for work to be seen to go on; the first of them may have begun before.
+#: Number of rounds that must be finished to prove progress; the first of them may have begun before.
 ROUNDS_SEEN = 3
 
 
 def run_ha(scratch: Path, database: str, console: Any) -> None:
-    """The whole show. Raises `HmsCacheError` if Spark fails or does not get on."""
+    """Runs the demo. Raises `HmsCacheError` if Spark fails or makes no progress."""
     warehouse = scratch / "warehouse"
     with running_pair(scratch, database, warehouse) as pair:
         for server in pair:
@@ -36,12 +37,12 @@ def run_ha(scratch: Path, database: str, console: Any) -> None:
                 raise
         console.print(f"Spark's slowest round took {rounds.slowest_s:.1f} s")
     if not totals["rounds"] == totals["rows"] == totals["partitions"]:
-        raise HmsCacheError(f"Spark wrote {totals['rounds']} partitions, the catalog has others: {totals}")
-    console.print(f"[green]done[/green]: {totals['rounds']} rounds, every one found in the end; everything stopped")
+        raise HmsCacheError(f"Spark wrote {totals['rounds']} partitions, but the catalog has others: {totals}")
+    console.print(f"[green]done[/green]: {totals['rounds']} rounds, all found at the end; everything stopped")
 
 
 class _Rounds:
-    """Follows what Spark prints."""
+    """Follows Spark's output."""
 
     def __init__(self, spark: subprocess.Popen[str], scratch: Path) -> None:
         self._spark = spark
@@ -57,20 +58,20 @@ class _Rounds:
         assert self._spark.stdout is not None
         for line in self._spark.stdout:
             if line.startswith("{"):
-                told = json.loads(line)
+                values = json.loads(line)
                 with self._changed:
-                    if "rounds" in told:
-                        self._totals = told
+                    if "rounds" in values:
+                        self._totals = values
                     else:
                         self._count += 1
-                        self.slowest_s = max(self.slowest_s, told["seconds"])
+                        self.slowest_s = max(self.slowest_s, values["seconds"])
                     self._changed.notify_all()
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()
 
     def wait_for_more(self) -> None:
-        """Wait until some more rounds are done."""
+        """Waits until `ROUNDS_SEEN` more rounds are finished."""
         with self._changed:
             wanted = self._count + ROUNDS_SEEN
             self._changed.wait_for(lambda: self._has_ended or self._count >= wanted, ROUND_LIMIT_S * ROUNDS_SEEN)
@@ -78,7 +79,7 @@ class _Rounds:
                 raise HmsCacheError(f"Spark makes no progress:\n{log_tail(self._scratch)}")
 
     def end(self) -> Mapping[str, int]:
-        """Have Spark finish; what it found in the end."""
+        """Lets Spark finish, and returns its final counts."""
         assert self._spark.stdin is not None
         self._spark.stdin.close()
         with self._changed:

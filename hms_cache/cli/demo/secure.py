@@ -1,4 +1,4 @@
-"""``hms-cache demo secure``: a KDC, a server with Kerberos and a policy, PySpark with a keytab."""
+"""``hms-cache demo secure``: a KDC, a server with Kerberos and a policy, and PySpark with a keytab."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _SITE = """\
 <property><name>hadoop.rpc.protection</name><value>privacy</value></property>
 </configuration>
 """
-"""What tells Hadoop's classes in Spark to log in, and to have what they send encrypted."""
+"""Makes Hadoop's classes in Spark log in, and encrypt their connections."""
 
 Session = Callable[..., list[Any]]
-"""(scratch, script, *arguments, environment=…) -> the steps of a Spark session, shown as they came."""
+"""(scratch, script, *arguments, environment=…): runs a Spark session, shows its steps, and returns them."""
 
 
 def run_secure(scratch: Path, database: str, console: Any, session: Session) -> None:
-    """The whole show. Raises StartupError for what is not installed, HmsCacheError if something else happens than it
-    tells."""
+    """Runs the demo. Raises StartupError if something is not installed, HmsCacheError if the result is not as
+    expected."""
     if util.find_spec("gssapi") is None:
         raise StartupError(
             "the demo of Kerberos needs the package gssapi",
@@ -92,10 +92,10 @@ def _hadoop_configuration(scratch: Path) -> Path:
 
 
 def _refusal(server: ServerProcess) -> str:
-    """What a client is told that does not authenticate."""
+    """Returns the error for a client that does not authenticate."""
     try:
         with MetastoreClient(server.uri) as client:
             client.call("get_all_databases")
     except Exception as error:
         return str(error)
-    raise HmsCacheError("a client without a ticket was answered")
+    raise HmsCacheError("a client without a ticket was not refused")

@@ -1,7 +1,7 @@
-"""What the PySpark session of ``hms-cache demo secure`` does. Prints a JSON object per step.
+"""The PySpark session of ``hms-cache demo secure``. Prints a JSON object per step.
 
 Arguments: the metastore's URI, the warehouse directory, the user's principal and keytab, the server's principal, and
-Kerberos' configuration.
+the Kerberos configuration.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ DENIED: tuple[tuple[str, str], ...] = (
 )
 
 
-def run(tell: Callable[[dict[str, Any]], None], uri: str, warehouse: str, more: dict[str, str]) -> None:
-    """All steps in order; ``tell`` gets title, statement, seconds, rows and the refusal of each.
+def run(report: Callable[[dict[str, Any]], None], uri: str, warehouse: str, more: dict[str, str]) -> None:
+    """Runs all steps in order.
 
-    Raises RuntimeError for a statement that is not refused and should be.
+    Raises RuntimeError if a statement that should be denied is executed.
+
+    :param report: called for each step with title, statement, seconds, rows and refusal.
     """
     started = time.perf_counter()
     spark = start_session(uri, warehouse, more)
 
     def done(step: str, statement: str, rows: list[list[str]], refused: str) -> None:
         seconds = time.perf_counter() - started
-        tell({"step": step, "statement": statement, "seconds": seconds, "rows": rows, "refused": refused})
+        report({"step": step, "statement": statement, "seconds": seconds, "rows": rows, "refused": refused})
 
     done("start Spark", "", [], "")
     for step, statement in ALLOWED:
@@ -49,10 +51,10 @@ def run(tell: Callable[[dict[str, Any]], None], uri: str, warehouse: str, more: 
             spark.sql(statement).collect()
         except Exception as error:
             lines = [line.strip() for line in str(error).splitlines()]
-            told = next((line[line.index("Permission denied") :] for line in lines if "Permission denied" in line), "")
-            if not told:
+            text = next((line[line.index("Permission denied") :] for line in lines if "Permission denied" in line), "")
+            if not text:
                 raise
-            done(step, statement, [], told.rstrip(")"))  # of Java's "MetaException(message:…)"
+            done(step, statement, [], text.rstrip(")"))  # the end of Java's "MetaException(message:…)"
         else:
             raise RuntimeError(f"not refused: {statement}")
     spark.stop()
@@ -61,7 +63,7 @@ def run(tell: Callable[[dict[str, Any]], None], uri: str, warehouse: str, more: 
 if __name__ == "__main__":
     URI, WAREHOUSE, PRINCIPAL, KEYTAB, SERVICE, KERBEROS = sys.argv[1:]
     run(
-        lambda told: print(json.dumps(told), flush=True),
+        lambda step: print(json.dumps(step), flush=True),
         URI,
         WAREHOUSE,
         {

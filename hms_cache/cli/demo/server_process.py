@@ -1,4 +1,4 @@
-"""``hms-cache serve`` as a process of its own, to be stopped in order or killed, and started again where it was."""
+"""``hms-cache serve`` as a separate process that can be stopped or killed, and restarted on the same port."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from typing import IO
 from hms_cache.app.child_processes import ending
 from hms_cache.errors import HmsCacheError
 
-#: How long a process may take to start or to end, on a busy machine.
+#: Time limit for the start and the end of a process, on a busy machine.
 PATIENCE_S = 90.0
 
 
 _OWN_PORTS = range(20_000, 32_768)
-"""Of servers that are started again on the same port. Above them systems give ports to clients' connections, so that
-one might be taken while the server is down."""
+"""Ports of servers that are restarted on the same port. Systems assign higher ports to connections of clients, which
+could take the port while the server is down."""
 
 
 def _port_below_those_of_clients() -> int:
-    """One that is free; 0, whichever the system gives, if none is found. Not of `random`, which tests seed alike."""
+    """Returns a free port, or 0 (any port of the system) if none is found. Does not use `random`, because tests set the
+    same seed."""
     for _ in range(100):
         port = _OWN_PORTS[secrets.randbelow(len(_OWN_PORTS))]
         with socket.socket() as probe, suppress(OSError):
@@ -37,10 +38,10 @@ def _port_below_those_of_clients() -> int:
 
 
 class ServerProcess:
-    """One server. The port of its first start stays its own."""
+    """One server. It keeps the port of its first start."""
 
     program = "from hms_cache.cli.main import main; main()"
-    """What the process runs, in front of the command's arguments."""
+    """The program that the process runs; the command's arguments follow it."""
 
     def __init__(
         self,
@@ -49,8 +50,12 @@ class ServerProcess:
         settings: Mapping[str, object] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`directory`: its working directory, with its log and, unless `settings` say otherwise, its warehouse.
-        `environment`: beside ours."""
+        """Stores the configuration without starting the process.
+
+        :param directory: the working directory, which contains the log and, unless `settings` contains another one, the
+          warehouse.
+        :param environment: variables in addition to those of this process.
+        """
         self._environment = dict(environment or {})
         self.directory = directory
         self.database_url = database_url
@@ -61,28 +66,28 @@ class ServerProcess:
 
     @property
     def uri(self) -> str:
-        """What clients connect to."""
+        """The URI for clients."""
         return f"thrift://127.0.0.1:{self.port}"
 
     @property
     def process_id(self) -> int:
-        """The process. Only after `start`."""
+        """The id of the process. Only after `start`."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def log(self) -> str:
-        """What it has logged, over all starts."""
+        """The log of all starts."""
         return (self.directory / "server.log").read_text(errors="replace")
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started and neither stopped nor killed since."""
+        """Whether it was started, and has not been stopped or killed since."""
         return self._process is not None
 
     def start(self) -> None:
-        """Start it and wait until it is ready. Raises `HmsCacheError` with the end of its log."""
-        assert self._process is None, "it runs already"
+        """Starts the server and waits until it is ready. Raises `HmsCacheError` with the end of its log if it fails."""
+        assert self._process is None, "the server is running already"
         self.directory.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-c", self.program, "serve"]
         command += ["--port", str(self.port), "--database", self.database_url]
@@ -98,14 +103,14 @@ class ServerProcess:
         self.port = int(line.rpartition(":")[2])
 
     def _launch(self, command: list[str], environment: dict[str, str], log: IO[str]) -> subprocess.Popen[str]:
-        """The process: what it writes to standard output is read."""
+        """Starts the process with standard output connected to a pipe."""
         return subprocess.Popen(
             command, cwd=self.directory, env=environment, stdout=subprocess.PIPE, stderr=log, text=True
         )
 
     @staticmethod
     def _ready_line(process: subprocess.Popen[str]) -> str:
-        """Its first line of output, empty if it ended or was given up before."""
+        """Returns its first line of output; empty if it ended, or did not print a line in time."""
         assert process.stdout is not None
         timer = threading.Timer(PATIENCE_S, process.kill)
         timer.start()
@@ -115,19 +120,19 @@ class ServerProcess:
             timer.cancel()
 
     def stop(self) -> int:
-        """SIGTERM, and its exit status. Raises `HmsCacheError` for one that crashed, now or before."""
+        """Sends SIGTERM and returns the exit status. Raises `HmsCacheError` if the process crashed, now or earlier."""
         status = self._end(signal.SIGTERM)
         if status < 0 and status != -signal.SIGKILL:
             raise HmsCacheError(f"the server {ending(status)}: {self.log[-3000:]}")
         return status
 
     def kill(self) -> None:
-        """SIGKILL: nothing of it gets a chance to tidy up."""
+        """Sends SIGKILL: the process has no chance to clean up."""
         self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> int:
         process, self._process = self._process, None
-        assert process is not None, "it does not run"
+        assert process is not None, "the server is not running"
         process.send_signal(number)
         process.communicate(timeout=PATIENCE_S)
         return process.returncode

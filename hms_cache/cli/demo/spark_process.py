@@ -1,4 +1,4 @@
-"""The process that a demo's PySpark session runs in."""
+"""The process of a demo's PySpark session."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ _LOG = "spark.log"
 def start_spark(
     scratch: Path, script: str, *arguments: str, environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A script of this package in a process of its own, its log in ``scratch``. Waited for at the end. `environment`:
-    beside ours.
+    """Runs a script of this package in a separate process, with its log in ``scratch``; waits for it at the end.
 
-    Raises `StartupError` when there is no Java.
+    Raises `StartupError` if there is no Java.
+
+    :param environment: variables in addition to those of this process.
     """
     environment = (
         os.environ | dict(environment or {}) | {"JAVA_HOME": str(java_home(scratch)), "PYSPARK_PYTHON": sys.executable}
     )
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
-    environment.pop("SPARK_HOME", None)  # the PySpark installed beside us, not another Spark of the machine
+    environment.pop("SPARK_HOME", None)  # use the PySpark in this environment, not another Spark of the machine
     command = [sys.executable, "-m", f"hms_cache.cli.demo.{script}", *arguments]
     with (
         (scratch / _LOG).open("w") as log,
@@ -39,5 +40,5 @@ def start_spark(
 
 
 def log_tail(scratch: Path) -> str:
-    """The end of Spark's log."""
+    """Returns the end of Spark's log."""
     return "\n".join((scratch / _LOG).read_text(errors="replace").splitlines()[-30:])

@@ -1,4 +1,4 @@
-"""What the demo's PySpark session does. Runs in a process of its own; prints a JSON object per step.
+"""The PySpark session of the demo, run in a separate process. Prints a JSON object per step.
 
 Arguments: the metastore's URI and the warehouse directory.
 """
@@ -49,7 +49,7 @@ STEPS: tuple[tuple[str, str], ...] = (
 
 
 def start_session(uri: str, warehouse: str, more: Mapping[str, str] | None = None) -> SparkSession:
-    """A small local session on the metastore at ``uri``; `more`: its configuration beside that."""
+    """Starts a small local session on the metastore at ``uri``; `more`: further configuration."""
     builder: Any = SparkSession.builder
     for name, value in (more or {}).items():
         builder = builder.config(name, value)
@@ -68,17 +68,20 @@ def start_session(uri: str, warehouse: str, more: Mapping[str, str] | None = Non
     return session
 
 
-def run(tell: Callable[[dict[str, Any]], None], uri: str, warehouse: str) -> None:
-    """All steps in order; ``tell`` gets title, statement, seconds and rows of each."""
+def run(report: Callable[[dict[str, Any]], None], uri: str, warehouse: str) -> None:
+    """Runs all steps in order.
+
+    :param report: called for each step with title, statement, seconds and rows.
+    """
     started = time.perf_counter()
     spark = start_session(uri, warehouse)
-    tell({"step": "start Spark", "statement": "", "seconds": time.perf_counter() - started, "rows": []})
+    report({"step": "start Spark", "statement": "", "seconds": time.perf_counter() - started, "rows": []})
     for step, statement in STEPS:
         started = time.perf_counter()
         rows = [[str(value) for value in row] for row in spark.sql(statement).collect()]
-        tell({"step": step, "statement": statement, "seconds": time.perf_counter() - started, "rows": rows})
+        report({"step": step, "statement": statement, "seconds": time.perf_counter() - started, "rows": rows})
     spark.stop()
 
 
 if __name__ == "__main__":
-    run(lambda told: print(json.dumps(told), flush=True), sys.argv[1], sys.argv[2])
+    run(lambda step: print(json.dumps(step), flush=True), sys.argv[1], sys.argv[2])
