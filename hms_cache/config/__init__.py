@@ -1,4 +1,4 @@
-"""Configuration: ``load()`` gives a :class:`Configuration`, whose ``settings`` is one frozen tree.
+"""Configuration: ``load()`` returns a :class:`Configuration`, whose ``settings`` is an immutable tree.
 
 >>> from hms_cache.config import load
 >>> load(command_line={"server.port": 0}, environment={}).settings.server.port

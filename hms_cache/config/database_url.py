@@ -1,7 +1,7 @@
-"""Database addresses: SQLAlchemy's and JDBC's forms in, one SQLAlchemy form out.
+"""Database URLs: accepts SQLAlchemy's and JDBC's forms, and converts both to SQLAlchemy's.
 
-An operator who moves over from a Java metastore pastes the JDBC URL of ``javax.jdo.option.ConnectionURL``; everybody
-else writes SQLAlchemy's. Only text is looked at: nothing is imported or connected here.
+An operator who moves from a Java metastore uses the JDBC URL of ``javax.jdo.option.ConnectionURL``; all others use
+SQLAlchemy's form. This module only processes text: it imports no driver and connects to nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from hms_cache.config import jdbc_tls
 from hms_cache.config.secrets import is_secret_name
 
-#: What may stand before ``://`` and the driver this program uses for it. A named driver of the same database is
-#: replaced.
+#: Names of databases before ``://``, with the driver that this program uses. It replaces a driver named in the URL.
 _DRIVERS = {
     "sqlite": "sqlite",
     "mysql": "mysql+pymysql",
@@ -25,7 +24,7 @@ _DRIVERS = {
 _HOST = re.compile(r"(?P<name>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{0,5}))?")
 _HIGHEST_PORT = 65535
 
-#: As SQLAlchemy takes URLs apart: a password goes to the ``@``, whatever is in it.
+#: Splits URLs like SQLAlchemy: a password ends at the ``@``, and may contain any other character.
 _URL = re.compile(
     r"(?P<scheme>[\w+.-]+)://"
     r"(?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?"
@@ -37,21 +36,22 @@ _URL = re.compile(
 
 
 def sqlalchemy_url(text: str) -> str:
-    """``text`` in SQLAlchemy's form, with the driver that this program uses.
+    """Converts ``text`` to SQLAlchemy's form, with the driver that this program uses.
 
-    Raises ``ValueError`` whose message says what is wrong and what to write instead; a password is never part of it.
+    Raises ``ValueError``, whose message says what is wrong and what to write instead. The message never contains a
+    password.
     """
     if text.startswith("jdbc:"):
         return _from_jdbc(text.removeprefix("jdbc:"))
     scheme, separator, rest = text.partition("://")
     database = scheme.split("+")[0].lower()
-    if not separator or not database.isidentifier():  # which may be half of a password, and is not shown
+    if not separator or not database.isidentifier():  # not shown, because it may be part of a password
         raise ValueError(
-            "this is no database URL: write sqlite:///file.db, mysql://user@host/database or"
+            "this is not a database URL: write sqlite:///file.db, mysql://user@host/database or"
             " postgresql://user@host/database"
         )
     if database not in _DRIVERS:
-        raise ValueError(f"no database {database!r} here: sqlite, mysql (also for MariaDB) and postgresql are")
+        raise ValueError(f"database {database!r} is not supported: use sqlite, mysql (also for MariaDB) or postgresql")
     written = _URL.fullmatch(text)
     if written is not None and database != "sqlite":
         _check_host(written["host"])
@@ -59,19 +59,20 @@ def sqlalchemy_url(text: str) -> str:
 
 
 def _check_host(host: str) -> None:
-    """Host and port as they stand in the URL. Drivers fail on what is none, in ways of their own."""
-    if "@" in host:  # half of a password would pass for the host's name, and be shown as such
-        raise ValueError("the URL has more than one @ before the host: write an @ of the password as %40")
+    """Checks host and port as written in the URL: drivers fail on invalid ones, each in its own way. Raises
+    ValueError."""
+    if "@" in host:  # otherwise, part of a password would be shown as the host name
+        raise ValueError("the URL has more than one @ before the host: write an @ in the password as %40")
     found = _HOST.fullmatch(host)
     if found is None or int(found["port"] or 0) > _HIGHEST_PORT or not _is_host_name(found["name"].strip("[]")):
         raise ValueError(
-            f"the URL's host is none: write HOST or HOST:PORT, with a port up to {_HIGHEST_PORT} and an IPv6 address in"
-            " brackets"
+            f"the URL has no valid host: write HOST or HOST:PORT, with a port up to {_HIGHEST_PORT} and an IPv6 address"
+            " in brackets"
         )
 
 
 def _is_host_name(name: str) -> bool:
-    """Whether it can be looked up: no part of it is empty or too long."""
+    """Whether the name can be looked up: none of its parts is empty or too long."""
     try:
         name.encode("idna")
     except UnicodeError:
@@ -85,7 +86,7 @@ def _from_jdbc(text: str) -> str:
     if database == "derby":
         raise ValueError("Derby runs only inside Java: use sqlite:///file.db for an embedded database")
     if database not in _DRIVERS:
-        raise ValueError(f"no database {database!r} here: sqlite, mysql (also for MariaDB) and postgresql are")
+        raise ValueError(f"database {database!r} is not supported: use sqlite, mysql (also for MariaDB) or postgresql")
     if database == "sqlite":
         return f"sqlite:///{rest}"
     driver = _DRIVERS[database]
@@ -93,7 +94,7 @@ def _from_jdbc(text: str) -> str:
     if (
         parts is None or not parts["host"] or set(",=(") & set(parts["host"])
     ):  # jdbc:mysql:replication://…, jdbc:postgresql://a,b/…, jdbc:mysql://(host=a,user=u)/…
-        raise ValueError("name one host, the primary's: hms-cache needs one endpoint that always is the primary")
+        raise ValueError("name one host: hms-cache needs a single address that always leads to the primary")
     _check_host(parts["host"])
     user, password = parts["user"], parts["password"]
     kept: dict[str, str] = {}
@@ -103,7 +104,7 @@ def _from_jdbc(text: str) -> str:
         elif name == "password":
             password = password or quote(value, safe="")
         elif name == "currentSchema":
-            # Options of the server, in which a blank begins the next one.
+            # In options of the server, a blank would begin the next option.
             kept["options"] = "-csearch_path=" + re.sub(r"([\\ ])", r"\\\1", value)
     kept |= _translated(database, parts["query"]).options
     credentials = ""
@@ -116,9 +117,8 @@ def _from_jdbc(text: str) -> str:
 
 
 def _parameters(query: str | None) -> list[tuple[str, str]]:
-    """Of a JDBC URL. What else it carries than protection and names is Java's driver's business:
-    time zones, caches on the server, ``createDatabaseIfNotExist``, …
-    """
+    """The parameters of a JDBC URL. Those that are about neither protection nor names concern only Java's driver: time
+    zones, caches on the server, ``createDatabaseIfNotExist``, …"""
     return parse_qsl(query or "", keep_blank_values=True)
 
 
@@ -128,7 +128,7 @@ def _translated(database: str, query: str | None) -> jdbc_tls.Translated:
 
 
 def refused_protection(text: str) -> dict[str, str]:
-    """The parameters of a JDBC URL that ask for protection which our drivers cannot give, with the remedy."""
+    """The parameters of a JDBC URL that request protection which our drivers cannot give, with the remedy."""
     if not text.startswith("jdbc:"):
         return {}
     found = _URL.fullmatch(text.removeprefix("jdbc:"))
@@ -138,7 +138,7 @@ def refused_protection(text: str) -> dict[str, str]:
 
 
 def verifies_server(url: str) -> bool:
-    """Whether a connection to ``url`` (SQLAlchemy form) proves by TLS whom it speaks to."""
+    """Whether connections to ``url`` (SQLAlchemy form) verify the server's identity by TLS."""
     found = _URL.fullmatch(url)
     options = dict(parse_qsl(found["query"] or "")) if found else {}
     mode = options.get("ssl_mode") or options.get("sslmode") or ("VERIFY_IDENTITY" if "ssl_ca" in options else "")
@@ -146,7 +146,7 @@ def verifies_server(url: str) -> bool:
 
 
 def with_credentials(url: str, username: str | None, password: str | None) -> str:
-    """``url`` (SQLAlchemy form) with user name and password put in where it has none of its own."""
+    """Adds user name and password to ``url`` (SQLAlchemy form), unless it already contains them."""
     found = _URL.fullmatch(url)
     if found is None or found["scheme"].startswith("sqlite") or not (username or password):
         return url
@@ -158,7 +158,7 @@ def with_credentials(url: str, username: str | None, password: str | None) -> st
 
 
 def secrets_of(url: str) -> list[str]:
-    """The passwords in ``url``, of any form, as written and as meant."""
+    """Returns the passwords in ``url``, in any form: as written and decoded."""
     text = url.removeprefix("jdbc:")
     found = _URL.fullmatch(text)
     written = [credentials[2] for credentials in _CREDENTIALS.finditer(text)]
@@ -174,19 +174,19 @@ def secrets_of(url: str) -> list[str]:
 
 _QUERY_PAIR = re.compile(r"([^=&;?]+)=([^&;]*)")
 _JDBC_PAIR = re.compile(r"([;?&][^=&;?]+)=(\{(?:[^}]|\}\})*\}|[^&;]*)")
-"""Also of databases that part parameters by semicolons, some without a ``?`` before them: Derby, Hive, SQL Server. The
-last one takes what is in braces as it is."""
+"""Matches parameters of all databases, including those that separate parameters by semicolons, some without a ``?``
+before them: Derby, Hive, SQL Server. SQL Server takes text in braces literally."""
 _HOST_PAIR = re.compile(r"([(,][^=(),]+)=([^(),]*)")
-"""MySQL's driver takes user and password in the place of the host, too."""
+"""MySQL's driver also accepts user and password in the place of the host."""
 _CREDENTIALS = re.compile(r"(://[^/:@\s,]*):([^@\s,]*)@")
-"""Of the second and each further URL of a list."""
+"""Credentials of the second and each further URL in a list."""
 _PORT = re.compile(r"[0-9]{1,5}(?:/.*)?", re.DOTALL)
-"""With what follows it, up to the parameters."""
+"""A port with the text after it, up to the parameters."""
 
 
 def _oracle_account(text: str) -> tuple[str, str]:
-    """What stands before the password of ``oracle:thin:user/password@…``, and the password; two empty texts for
-    another URL. The last ``@`` ends the password: none follows it."""
+    """Returns the text before the password of ``oracle:thin:user/password@…``, and the password; two empty texts for
+    another URL. The password ends before the last ``@``."""
     before = text.rpartition("@")[0]
     account, _, password = before.partition("/")
     user = account.rpartition(":")[2]
@@ -199,8 +199,8 @@ def _secret_values(pair: re.Pattern[str], text: str) -> list[str]:
 
 
 def _is_up_to_realm(text: str) -> bool:
-    """Whether this, behind ``HOST:``, is not a password before ``@HOST`` but the part of an address before ``@REALM``:
-    a port, and parameters, the last one of them a Kerberos principal."""
+    """Whether this text after ``HOST:`` is not a password before ``@HOST``, but a part of an address before ``@REALM``:
+    a port and parameters, the last of which is a Kerberos principal."""
     place, *parameters = re.split("[?&;]", text)
     name, equals, _ = parameters[-1].partition("=") if parameters else ("", "", "")
     is_principal = bool(equals) and name.lower().endswith(("principal", "spn"))
@@ -208,7 +208,8 @@ def _is_up_to_realm(text: str) -> bool:
 
 
 def masked(url: str) -> str:
-    """``url`` fit to be shown: each password in it is replaced by ``***``. Takes any text; what is no URL stays."""
+    """Returns ``url`` with each password replaced by ``***``. Accepts any text; a text that is not a URL is
+    unchanged."""
     if not url.startswith("jdbc:"):
         return _masked(url)
     shown = _masked(url.removeprefix("jdbc:"))

@@ -1,7 +1,7 @@
-"""Every setting of Hive's metastore, and what this server does about it.
+"""All settings of Hive's metastore, and how this server treats them.
 
-The data file beside this module lists the names that `MetastoreConf` has in Hive 3.1.3 and 4.0.1, and what `HiveConf`
-has beside them, under both spellings.
+The data file next to this module lists the names in `MetastoreConf` of Hive 3.1.3, 4.0.1 and 4.1.0, and additional ones
+of `HiveConf`, under both spellings.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Literal, cast
 from hms_cache.values import frozen
 
 Action = Literal["mapped", "harmless", "ignored", "insecure"]
-"""mapped: a setting of ours stands for it. harmless: it says nothing that a client of this server could notice.
-ignored: it is not honoured. insecure: not honoured, and whoever set it relies on it for protection."""
+"""mapped: a setting of this server corresponds to it. harmless: it has no effect that a client could notice. ignored:
+it is not honoured. insecure: it is not honoured, although an operator who set it relies on its protection."""
 
-#: Prefixes of what Hive's metastore reads; a key of these that the file does not list is none that Hive knows.
+#: Prefixes of the settings that Hive's metastore reads. A key with such a prefix that the file does not list is unknown
+#: to Hive.
 _PREFIXES = (
     "metastore.",
     "hive.metastore.",
@@ -30,27 +31,28 @@ _PREFIXES = (
 
 @frozen
 class HiveKey:
-    """A setting of Hive's. ``note`` is the setting it is mapped to, or why it is not honoured and what to do."""
+    """A setting of Hive. ``note`` is the corresponding setting, or the reason why it is not honoured, with the
+    remedy."""
 
     name: str
     older_name: str
     default: str
-    """Hive 4.0.1's, or that of 3.1.3 for what 4.0.1 no longer has."""
+    """The default of Hive 4.0.1, or of 3.1.3 if 4.0.1 does not have the setting."""
     versions: tuple[str, ...]
     action: Action
     in_force: tuple[str, ...]
-    """What this server does, in Hive's words, whatever a site file says: the first is what clients are told. Empty
-    where no value of Hive's describes it."""
+    """Hive's values that describe what this server does, whatever a site file contains; clients receive the first one.
+    Empty if no value of Hive describes it."""
     note: str
 
     def agrees_with(self, value: str) -> bool:
-        """Whether a site file that says ``value`` asks for what is in force."""
+        """Whether ``value`` in a site file requests what is in effect anyway."""
         return value.strip().lower() in (known.lower() for known in self.in_force)
 
 
 @cache
 def hive_keys() -> tuple[HiveKey, ...]:
-    """All of them, by name."""
+    """Returns all settings of Hive, in the order of their names."""
     found = []
     text = resources.files("hms_cache.config").joinpath("hive_keys.tsv").read_text(encoding="utf-8")
     for line in text.splitlines():
@@ -67,7 +69,7 @@ def hive_keys() -> tuple[HiveKey, ...]:
 
 @cache
 def keys_by_spelling() -> Mapping[str, HiveKey]:
-    """The same under each name; where two share an older name, the first has it."""
+    """Returns the settings by each of their names. If two settings share an older name, it belongs to the first one."""
     found: dict[str, HiveKey] = {key.name: key for key in hive_keys()}
     for key in hive_keys():
         found.setdefault(key.older_name, key)
@@ -75,5 +77,5 @@ def keys_by_spelling() -> Mapping[str, HiveKey]:
 
 
 def is_metastore_key(name: str) -> bool:
-    """Whether Hive's metastore would read it, by the file or by its prefix."""
+    """Whether Hive's metastore would read this key, according to the data file or to its prefix."""
     return name in keys_by_spelling() or name.startswith(_PREFIXES)

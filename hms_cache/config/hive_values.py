@@ -1,7 +1,4 @@
-"""Configuration under Hive's names, for ``get_config_value`` and ``getMetaConf``.
-
-What Hive's names are and what this server does about each stands in `hive_keys`.
-"""
+"""The configuration under Hive's names, for ``get_config_value`` and ``getMetaConf``. See `hive_keys`."""
 
 from __future__ import annotations
 
@@ -16,14 +13,14 @@ from hms_cache.config.sections.cache import expression_of
 from hms_cache.config.settings import Configuration, SettingReference
 from hms_cache.config.site_file import settings_by_site_key
 
-#: Encoder classes by message format: what a Hive client expects under metastore.event.message.factory.
+#: Encoder classes by message format, as Hive's clients expect them in metastore.event.message.factory.
 _ENCODERS = {
     "json-0.2": "org.apache.hadoop.hive.metastore.messaging.json.JSONMessageEncoder",
     "gzip(json-2.0)": "org.apache.hadoop.hive.metastore.messaging.json.gzip.GzipJSONMessageEncoder",
 }
 
 
-#: Classes and lists of Hive's that stand for values of ours; an empty one is none.
+#: Hive's classes and lists that correspond to values of our settings; an empty text stands for none.
 _HIVE_WORDS = {
     "authentication.plain": {"off": "NOSASL", "ldap": "LDAP"},
     "server.tls_minimum_version": {"1.2": "SSLv2,SSLv3,TLSv1,TLSv1.1", "1.3": "SSLv2,SSLv3,TLSv1,TLSv1.1,TLSv1.2"},
@@ -37,18 +34,18 @@ _HIVE_WORDS = {
     },
 }
 
-#: Hive's stores, without a cache and with one.
+#: Hive's store classes, by whether a cache is enabled.
 _STORES = {
     False: "org.apache.hadoop.hive.metastore.ObjectStore",
     True: "org.apache.hadoop.hive.metastore.cache.CachedStore",
 }
 
-#: Java's database layer: settings of its own, and where the database's password is.
-_NEVER_TOLD = ("javax.jdo.", "datanucleus.")
+#: Prefixes of Java's database layer, whose settings include the database's password.
+_NEVER_RETURNED = ("javax.jdo.", "datanucleus.")
 
 
 class HiveValues:
-    """What a metastore of Hive's would say its configuration is, were it configured like this server."""
+    """The configuration that Hive's metastore would report if it was configured like this server."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._site = configuration.site
@@ -56,12 +53,13 @@ class HiveValues:
         self._ours: Mapping[str, SettingReference] = settings_by_site_key()
 
     def get(self, name: str) -> str | None:
-        """The value in force, or None where neither this server nor Hive knows the name.
+        """Returns the value in effect, or None if neither this server nor Hive knows the name.
 
-        A setting of ours that stands for ``name`` answers first: it is what is in force, wherever it was set. For what
-        this server does not honour the answer is what it does, never what the site file asks for. Then comes the site
-        file under any spelling, then Hive's default. Secrets are never told: not under names of secrets, not those of
-        this process, and no passwords in URLs, which a site file has for databases of others, too.
+        A corresponding setting of this server takes precedence: it is in effect, wherever it was set. For a setting
+        that this server does not honour, the answer describes what it does, never what the site file requests.
+        Otherwise, the value is the site file's, under any spelling, or Hive's default. Secrets are never returned: no
+        values under names of secrets, none of the secrets of this process, and no passwords in URLs, which a site file
+        may also contain for other databases.
         """
         if is_secret_name(name):
             return None
@@ -74,7 +72,7 @@ class HiveValues:
         for spelling in (name, key.name, key.older_name) if key is not None else (name,):
             if spelling in self._site:
                 return redacted(masked(self._site[spelling]))
-        return key.default if key is not None and not name.startswith(_NEVER_TOLD) else None
+        return key.default if key is not None and not name.startswith(_NEVER_RETURNED) else None
 
     def _in_hive_form(self, reference: SettingReference) -> str:
         value = getattr(getattr(self._settings, reference.section), reference.key)
@@ -97,13 +95,13 @@ class HiveValues:
         if isinstance(value, float) or (isinstance(value, int) and reference.key.endswith(("_s", "_ms"))):
             unit = {"_s": "s", "_ms": "ms"}.get("_" + reference.key.rpartition("_")[2], "")
             if unit == "s":
-                value = whole_seconds(value)  # a century for infinity, which Java's times have not
+                value = whole_seconds(value)  # a century instead of infinity, which Java's times lack
             return f"{value:.0f}{unit}"
         return str(value)
 
 
 def _in_hive_expression(pattern: str) -> str:
-    """A pattern of ours as Hive's regular expression over catalog.database.table."""
+    """Converts one of our patterns to Hive's regular expression over catalog.database.table."""
     expression = expression_of(pattern)
     if expression is not None:
         return expression

@@ -1,9 +1,9 @@
-"""TLS as JDBC URLs ask for it, in the words of our drivers.
+"""Converts TLS parameters of JDBC URLs to options of our drivers.
 
-Facts: MySQL Connector/J 5.1 and 8 (``useSSL``, ``requireSSL``, ``verifyServerCertificate``, ``sslMode``), MariaDB
+Sources: MySQL Connector/J 5.1 and 8 (``useSSL``, ``requireSSL``, ``verifyServerCertificate``, ``sslMode``), MariaDB
 Connector/J 2 and 3 (``useSsl``, ``sslMode``, ``trustServerCertificate``, ``serverSslCert``), pgjdbc 42 (``ssl``,
-``sslmode``, ``sslfactory``, …). Where versions differ, the stricter reading is taken: nothing that asks for TLS ever
-ends up without it.
+``sslmode``, ``sslfactory``, …). If versions differ, the stricter meaning is used, so that a request for TLS is never
+ignored.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-#: Parameters whose names sound like these protect the connection: one that is not known is never dropped silently.
+#: Names of parameters that may protect the connection. An unknown one among them is reported, never ignored.
 _SOUNDS_LIKE_PROTECTION = re.compile(
     r"(?i)ssl|tls|trust|keystore|certificate|cipher|kerberos|gss|krb|channelbinding|requireauth"
 )
@@ -29,7 +29,7 @@ _MODES = {
     "verify-full": "VERIFY_IDENTITY",
 }
 
-#: Of no weight for whether and how the connection is protected.
+#: Parameters that do not affect the protection of the connection.
 _MYSQL_WITHOUT_WEIGHT = frozenset(
     {
         "truststoretype",
@@ -73,10 +73,12 @@ _MYSQL_STORES = (
 """Parameters that name files and their passwords, and our drivers' parameters for both; the first that is given counts.
 A file may be PEM or a key store. A store and its key have one password."""
 
+_UNKNOWN = "it is not supported: remove it if the connection is sufficiently protected without it"
+
 
 @dataclass(slots=True)
 class Translated:
-    """``options`` are our drivers' words; ``refused`` maps each parameter that cannot be honoured to what to do."""
+    """``options``: options of our drivers. ``refused``: each parameter that cannot be honoured, with the remedy."""
 
     options: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -88,7 +90,10 @@ def is_about_protection(name: str) -> bool:
 
 
 def translate(database: str, parameters: Mapping[str, str]) -> Translated:
-    """``database`` is ``mysql``, ``mariadb`` or ``postgresql``; ``parameters``: those about protection."""
+    """Translates parameters about protection.
+
+    :param database: ``mysql``, ``mariadb`` or ``postgresql``.
+    """
     given = {name.lower(): value.strip() for name, value in parameters.items()}
     if database in ("mysql", "mariadb"):
         return _of_mysql(given, is_mariadb=database == "mariadb")
@@ -113,7 +118,7 @@ def _of_mysql(given: Mapping[str, str], *, is_mariadb: bool) -> Translated:
         if not path or option in found.options:
             continue
         if path.startswith(("-----BEGIN", "classpath:")) or "://" in path:
-            found.refused[store] = "write it to a file and name that"
+            found.refused[store] = "write it to a file and name this file"
         elif option == "ssl_cert" or verifies or mode is None:
             found.options[option] = path
             if password:
@@ -125,22 +130,22 @@ def _of_mysql(given: Mapping[str, str], *, is_mariadb: bool) -> Translated:
     for name in ("enabledtlsprotocols", "tlsversions", "enabledsslprotocolsuites"):
         versions = [version.strip().lower() for version in left.pop(name, "").split(",") if version.strip()]
         if versions and "tlsv1.2" not in versions:
-            found.refused[name] = "TLS 1.2 and 1.3 are spoken: name both, or leave it out"
+            found.refused[name] = "only TLS 1.2 and 1.3 are supported: name both, or remove the parameter"
     for name in left:
         if name not in _MYSQL_WITHOUT_WEIGHT and name not in _PASSWORDS:
-            found.refused[name] = "it is not known here: leave it out if the connection is protected as it should be"
+            found.refused[name] = _UNKNOWN
     return found
 
 
 def _mysql_mode(left: dict[str, str], found: Translated, *, is_mariadb: bool) -> str | None:
-    """The mode; takes what decides it out of ``left``."""
+    """Returns the mode, and removes the parameters that determine it from ``left``."""
     named = left.pop("sslmode", "")
     use, require = left.pop("usessl", None), left.pop("requiressl", None)
     verify = left.pop("verifyservercertificate", None)
     trust, no_name = left.pop("trustservercertificate", None), left.pop("disablesslhostnameverification", None)
     if named:
         if named.lower() not in _MODES:
-            found.refused["sslmode"] = f"{named} is no mode: {', '.join(dict.fromkeys(_MODES.values()))} are"
+            found.refused["sslmode"] = f"{named} is not a mode: use {', '.join(dict.fromkeys(_MODES.values()))}"
             return "REQUIRED"
         return _MODES[named.lower()]
     if use is not None and not _is_true(use):
@@ -163,11 +168,12 @@ def _of_postgresql(given: Mapping[str, str]) -> Translated:
     asked = left.pop("ssl", None)
     factory = left.pop("sslfactory", "").rpartition(".")[2]
     if _is_true(asked) and found.options.get("sslmode", "prefer") in ("disable", "allow", "prefer"):
-        # pgjdbc since 42.2.5: ssl=true verifies all, unless a mode says less; one that says "or plain" is not believed.
+        # pgjdbc since 42.2.5: ssl=true verifies everything, unless a mode requires less. A mode that allows unencrypted
+        # connections is not used.
         found.options["sslmode"] = "verify-full"
     mode = found.options.get("sslmode")
     if mode is not None and mode not in ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"):
-        found.refused["sslmode"] = f"{mode} is no mode: require, verify-ca and verify-full are"
+        found.refused["sslmode"] = f"{mode} is not a mode: use require, verify-ca or verify-full"
         found.options["sslmode"] = "verify-full"
     if mode == "disable":
         return found
@@ -176,9 +182,9 @@ def _of_postgresql(given: Mapping[str, str]) -> Translated:
     elif factory == "DefaultJavaSSLFactory":
         found.options |= {"sslmode": "verify-full", "sslrootcert": "system"}
     elif factory not in ("", "LibPQFactory", "jdbc4.LibPQFactory"):
-        found.refused["sslfactory"] = "no Java class is run: use sslmode and sslrootcert"
+        found.refused["sslfactory"] = "Java classes are not supported: use sslmode and sslrootcert"
     if found.options.get("sslkey", "").endswith((".pk8", ".p12", ".pfx")):
-        found.refused["sslkey"] = "this form is Java's: convert the key to PEM, for instance with openssl pkcs8"
+        found.refused["sslkey"] = "this is a format of Java: convert the key to PEM, for instance with openssl pkcs8"
         del found.options["sslkey"]
     binding = left.pop("channelbinding", "")
     if binding:
@@ -191,5 +197,5 @@ def _of_postgresql(given: Mapping[str, str]) -> Translated:
         found.options["require_auth"] = authentication
     for name, value in left.items():
         if name not in _POSTGRESQL_WITHOUT_WEIGHT and value:
-            found.refused[name] = "it is not known here: leave it out if the connection is protected as it should be"
+            found.refused[name] = _UNKNOWN
     return found

@@ -1,7 +1,7 @@
 """Times and sizes as operators write them.
 
-Settings carry their unit in their name (``poll_interval_s``), so a bare number is in that unit. A number with a unit
-of its own ("500ms", "5 min", "100 MiB", Hive's "1d" and "1Gb") is converted.
+The name of a setting ends in its unit (``poll_interval_s``), so a number without a unit has that unit. A number with
+another unit ("500ms", "5 min", "100 MiB", Hive's "1d" and "1Gb") is converted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import BeforeValidator
 
 _NUMBER_AND_UNIT = re.compile(r"^\s*+([+-]?\d+(?:\.\d+)?)\s*+([A-Za-zµ]*)\s*$")
 
-#: Seconds in a unit: the spellings of Hive's time settings (Java's TimeUnit names and their short forms).
+#: Seconds per unit, in the spellings of Hive's time settings (names of Java's TimeUnit and their short forms).
 _SECONDS_IN: dict[str, float] = {}
 for _names, _length in (
     ("ns nsec nsecs nanosecond nanoseconds", 1e-9),
@@ -32,30 +32,32 @@ for _names, _length in (
 
 _CENTURY_S = 100 * 365 * 86400.0
 
-#: Bytes in a unit. "k", "kb" and "kib" are all 1024, as in Hive and Hadoop.
+#: Bytes per unit. "k", "kb" and "kib" all mean 1024, as in Hive and Hadoop.
 _BYTES_IN: dict[str, int] = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
     _BYTES_IN.update(dict.fromkeys((_letter, f"{_letter}b", f"{_letter}ib"), 1024**_power))
 
 
 def parse_duration_s(text: str, default_unit: str) -> float:
-    """Seconds in ``text``; ``default_unit`` is what a bare number is in. "inf" is infinity.
+    """Parses a time in seconds. "inf" is infinity.
 
     Raises ``ValueError`` with the text in its message.
+
+    :param default_unit: the unit of a number without one.
     """
     if text.strip().lower() in ("inf", "infinite", "infinity"):
         return math.inf
     found = _NUMBER_AND_UNIT.match(text)
     if found is None or (found[2] and found[2].lower() not in _SECONDS_IN):
-        raise ValueError(f"{text!r} is not a time: write a number and, if you like, one of ms, s, min, h, d")
+        raise ValueError(f"{text!r} is not a time: write a number, which may be followed by ms, s, min, h or d")
     return float(found[1]) * _SECONDS_IN[(found[2] or default_unit).lower()]
 
 
 def parse_size_bytes(text: str) -> int:
-    """Bytes in ``text``, such as "100 MiB" or "1Gb". Raises ``ValueError`` with the text in its message."""
+    """Parses a size in bytes, such as "100 MiB" or "1Gb". Raises ``ValueError`` with the text in its message."""
     found = _NUMBER_AND_UNIT.match(text)
     if found is None or found[2].lower() not in _BYTES_IN:
-        raise ValueError(f"{text!r} is not a size: write a number and, if you like, one of KiB, MiB, GiB, TiB")
+        raise ValueError(f"{text!r} is not a size: write a number, which may be followed by KiB, MiB, GiB or TiB")
     size = float(found[1]) * _BYTES_IN[found[2].lower()]
     if math.isinf(size):
         raise ValueError(f"{text[:200]!r} is too large for a size")
@@ -63,7 +65,7 @@ def parse_size_bytes(text: str) -> int:
 
 
 def format_size(size_bytes: int) -> str:
-    """``size_bytes`` for people, in the largest binary unit that divides it: "100 MiB"."""
+    """Formats a size in the largest binary unit that divides it, such as "100 MiB"."""
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if size_bytes and size_bytes % 1024**power == 0:
             return f"{size_bytes // 1024**power} {unit}"
@@ -96,7 +98,7 @@ def _words(value: Any) -> Any:
         return value
     text = value.strip()
     if text.startswith("[") and text.endswith("]"):
-        # A list as a TOML file has it. What is none is a pattern that begins and ends with a class: [ab].[cd]
+        # A list as in a TOML file. Otherwise it is a pattern that begins and ends with a class, such as [ab].[cd]
         with suppress(ValueError):
             return tuple(tomllib.loads(f"words = {text}")["words"])
     return tuple(word.strip() for word in text.split(",") if word.strip())
@@ -111,27 +113,27 @@ Milliseconds = Annotated[float, BeforeValidator(_milliseconds)]
 WholeMilliseconds = Annotated[int, BeforeValidator(_whole_milliseconds)]
 Minutes = Annotated[float, BeforeValidator(_minutes)]
 SizeBytes = Annotated[int, BeforeValidator(_size)]
-#: Several words: a list, or one text with commas or as a list is written.
+#: Several words: a list, or one text that separates them by commas or is written as a list.
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
-#: A file that need not be given; an empty text is none.
+#: An optional file; an empty text means none.
 OptionalPath = Annotated[Path | None, BeforeValidator(_path)]
 
 
 def unless_negative(text: str) -> str:
-    """A time of a site file: in Hive's words one below zero is none, ``inf`` here."""
+    """Converts a time from a site file: Hive uses a negative time for no limit, which is ``inf`` here."""
     return "inf" if text.strip().startswith("-") else text
 
 
 def whole_seconds(seconds: float) -> int:
-    """``seconds`` as a whole number, for times that are added to others: infinity is a century."""
+    """Rounds to whole seconds, for times that are added to others; infinity becomes a century."""
     return round(min(seconds, _CENTURY_S))
 
 
 def whole_milliseconds(seconds: float) -> int:
-    """The same in milliseconds."""
+    """Like `whole_seconds`, in milliseconds."""
     return round(min(seconds, _CENTURY_S) * 1000)
 
 
 def finite_s(seconds: float) -> float | None:
-    """``seconds`` as most waiting functions want it: None for infinity."""
+    """Returns ``seconds`` in the form that most waiting functions expect: None for infinity."""
     return None if math.isinf(seconds) else seconds

@@ -1,6 +1,7 @@
-"""The settings' reference page and the commented example file, written from the declarations.
+"""Generates the reference page of the settings and the commented example file from the declarations.
 
-``python -m hms_cache.config.reference`` writes ``docs/configuration.md`` and ``conf/hms-cache.toml``; a test compares.
+``python -m hms_cache.config.reference`` writes ``docs/configuration.md`` and ``conf/hms-cache.toml``. A test checks
+that they are up to date.
 """
 
 from __future__ import annotations
@@ -20,35 +21,36 @@ _INTRODUCTION = """\
 
 Written from the declarations in `hms_cache/config/sections/` by `make generate`.
 
-Values come from, the first that has one wins:
+The value of a setting comes from the first of these sources that has one:
 
 1. the command line: `hms-cache serve --port 9083`; any setting as `--set section.key=value`
 2. the environment: `HMS_CACHE__SECTION__KEY`
 3. the TOML file that `--config` or `HMS_CACHE_CONFIG` names: `[section]`, `key = value`
-4. `hive-site.xml` / `metastore-site.xml`, each named with `--site`: the keys that the table of a setting names
+4. `hive-site.xml` / `metastore-site.xml`, each named with `--site`: the keys listed with each setting as "site file"
 5. the default
 
-`hms-cache config print` shows every value with where it came from, `hms-cache config check` all problems at once. A
-name that does not exist is an error with a suggestion. Every key of Hive's metastore in a site file is accounted for:
-`config check --site` lists those that are not honoured and why, and a key that asks for protection which this server
-does not give (SASL, TLS, authorization, filters) stops the start, unless `security.accept_insecure` is set. Other keys
-are kept: clients read them with `get_config_value`, which for a key that is not honoured answers what is in force.
+`hms-cache config print` shows every value with its source, `hms-cache config check` all problems at once. A name that
+does not exist is an error with a suggestion. `config check --site` reports every key of Hive's metastore in a site file
+that is not honoured, with the reason. If such a key asks for protection that this server does not give (SASL, TLS,
+authorization, filters), the server does not start, unless `security.accept_insecure` is set. Clients can read keys of
+the site file with `get_config_value`; for a key that is not honoured, it returns the value in effect.
 
-A number is in the unit that ends the setting's name; one with a unit of its own (`500ms`, `5 min`, `1d`, `100 MiB`) is
-converted. In a site file a time without a unit is in that of Hive's default, which may be hours or days: see
-[Compatibility](compatibility.md#settings-of-hives-that-are-honoured). Times and limits that may be absent take `inf`.
-Lists are TOML lists (in variables of the environment and with `--set`, too), or one text with commas. Secrets belong
-into files: `password_file`, `token_file`. Settings marked *reload* are taken by a running server on SIGHUP.
+A number has the unit at the end of the setting's name; a number with another unit (`500ms`, `5 min`, `1d`, `100 MiB`)
+is converted. In a site file, a time without a unit has the unit of Hive's default, which may be hours or days: see
+[Compatibility](compatibility.md#settings-of-hives-that-are-honoured). For times and limits, `inf` means no limit. Lists
+are TOML lists (also in environment variables and with `--set`), or one text with commas. Put secrets into files:
+`password_file`, `token_file`. A running server applies changes of the settings marked *reload* on SIGHUP.
 """
 
 
 def _default(reference: SettingReference) -> Any:
-    """The default as declared: a relative path stays one, so that the page is the same on every machine."""
+    """Returns the default as declared: a relative path stays relative, so that the page is the same on every
+    machine."""
     return reference.field.default
 
 
 def _form(reference: SettingReference) -> str:
-    """What values the setting takes, for people."""
+    """Describes the values of the setting."""
     annotation = reference.field.annotation
     if typing.get_origin(annotation) is typing.Literal:
         return ", ".join(f"`{value}`" for value in typing.get_args(annotation))
@@ -63,7 +65,7 @@ def _form(reference: SettingReference) -> str:
 
 
 def markdown() -> str:
-    """The text of ``docs/configuration.md``."""
+    """Returns the text of ``docs/configuration.md``."""
     parts = [_INTRODUCTION]
     for section, section_type in section_types().items():
         parts.append(f"\n## [{section}]\n\n{section_type.__doc__}\n")
@@ -94,21 +96,21 @@ def _markdown_of(reference: SettingReference) -> str:
 
 
 def _keys_of_tables(reference: SettingReference) -> list[str]:
-    """Where each element is a table of its own: its keys."""
+    """If each element of the setting is a table, lists its keys."""
     (element, *_) = typing.get_args(reference.field.annotation) or (None,)
     if not (isinstance(element, type) and issubclass(element, Section)):
         return []
     lines = ["- keys of each table:"]
     for key, declared in element.model_fields.items():
-        default = "needed" if declared.is_required() else f"default `{shown(declared.default)}`"
+        default = "required" if declared.is_required() else f"default `{shown(declared.default)}`"
         default = "default empty" if default == "default ``" else default
         lines.append(f"    - `{key}` ({default}): {description_of(declared)}")
     return lines
 
 
 def toml() -> str:
-    """The text of ``conf/hms-cache.toml``: every setting, commented out, at its default."""
-    lines = ["# hms-cache.toml: every setting at its default. Take away the # before what you change.", ""]
+    """Returns the text of ``conf/hms-cache.toml``: every setting with its default, commented out."""
+    lines = ["# hms-cache.toml: every setting with its default. Remove the # before a setting to change it.", ""]
     for section, section_type in section_types().items():
         lines += [f"# {section_type.__doc__}", f"[{section}]"]
         for reference in all_settings():
@@ -134,7 +136,7 @@ def _toml_value(value: Any, reference: SettingReference) -> str:
 
 
 def main() -> None:
-    """Write both files into the checkout that this module runs from."""
+    """Writes both files into the checkout of this module."""
     root = Path(__file__).parents[2]
     for path, text in ((root / "docs" / "configuration.md", markdown()), (root / "conf" / "hms-cache.toml", toml())):
         path.write_text(text, encoding="utf-8")

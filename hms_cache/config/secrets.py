@@ -1,7 +1,7 @@
-"""What must not be shown: names under which secrets are kept, and the values that this process was given.
+"""Masks secrets: by names under which secrets are stored, and by the values that this process received.
 
-Secrets are masked twice: where their place is known (a password in a URL, a setting), and by value in whatever is
-written (log lines, error texts, tracebacks, pages), so that a text of a driver's or a library's cannot carry one out.
+Secrets are masked in two ways: at known places (a password in a URL, a setting), and by value in all output (log lines,
+error texts, tracebacks, pages), in case a text of a driver or library contains one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from urllib.parse import quote, quote_plus
 
 MASK = "***"
 
-#: Names of settings, properties and URL parameters whose values are nobody's business.
+#: Names of settings, properties and URL parameters whose values are secret.
 SECRET_NAME = re.compile(
     r"(?i)passw|passwd|passphrase|secret|token(?!\.signature)|credential|bindpw|keytab|\bpwd\b|\bsas\b"
     r"|(?:access|account|api|private|shared).?key(?!.?file)|connection.?string|access.?signature"
 )
 
-#: Shorter secrets are masked only where their place is known: by value, a password "hive" would mask half of each log.
+#: Shorter secrets are masked only at known places: by value, a password "hive" would mask half of each log.
 SHORTEST_MASKED_BY_VALUE = 6
 
 _lock = threading.Lock()
@@ -30,12 +30,12 @@ _pattern: re.Pattern[str] | None = None
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a value under this name is kept to ourselves."""
+    """Whether values with this name are secret."""
     return SECRET_NAME.search(name) is not None
 
 
 def remember(secrets: Iterable[str]) -> None:
-    """From now on :func:`redacted` masks these values, in every form in which texts carry them."""
+    """Makes :func:`redacted` mask these values, in every form in which texts may contain them."""
     global _pattern
     forms = {form for secret in secrets if len(secret) >= SHORTEST_MASKED_BY_VALUE for form in _forms(secret)}
     with _lock:
@@ -47,8 +47,8 @@ def remember(secrets: Iterable[str]) -> None:
 
 
 def _forms(secret: str) -> set[str]:
-    """As it is, and as URLs, JSON, Python's texts and HTML write it."""
-    both_quotes = repr(f"{secret}'\"")[1:-4]  # in a text with both, one kind is escaped
+    """Returns the secret as it is, and as written in URLs, JSON, Python texts and HTML."""
+    both_quotes = repr(f"{secret}'\"")[1:-4]  # if a text contains both, one kind is escaped
     as_python = (both_quotes, both_quotes.replace("\\'", "'"), repr(secret.encode())[2:-1])
     as_json = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     as_url = (
@@ -63,6 +63,6 @@ def _forms(secret: str) -> set[str]:
 
 
 def redacted(text: str) -> str:
-    """``text`` with every known secret in it replaced by ``***``."""
+    """Returns ``text`` with every known secret replaced by ``***``."""
     pattern = _pattern
     return text if pattern is None else pattern.sub(MASK, text)

@@ -1,4 +1,4 @@
-"""How a setting is declared: everything that is known about it stands in one place."""
+"""Declarations of settings: all facts about a setting are in one place."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hms_cache.values import frozen
 
 @frozen
 class SettingFacts:
-    """What a declaration says beside type and default.
+    """The facts of a declaration in addition to type and default.
 
-    ``unit`` is shown in the documents, and empty where the name ends in one (``_s``, ``_ms``, ``_bytes``). ``reason``
-    says why the default is what it is. ``site_keys`` are the names of the same setting in ``hive-site.xml`` and
-    ``metastore-site.xml``, the newest spelling first. ``reloadable``: a running server takes a new value on SIGHUP.
-    ``from_site`` translates a site file's value into ours; it returns None where there is no such value here.
+    ``unit`` is shown in the documents, and empty if the name ends in one (``_s``, ``_ms``, ``_bytes``). ``reason``
+    explains the default. ``site_keys`` are the names of the same setting in ``hive-site.xml`` and
+    ``metastore-site.xml``, the newest spelling first. ``reloadable``: a running server applies a new value on SIGHUP.
+    ``from_site`` converts a site file's value to ours; it returns None if there is no corresponding value.
     """
 
     unit: str = ""
@@ -38,13 +38,13 @@ def setting(
     from_site: Callable[[str], str | None] | None = None,
     **constraints: Any,
 ) -> Any:
-    """A field of a section, which the text below it describes. ``constraints`` are pydantic's (``ge``, ``le``, …)."""
+    """Declares a setting; the docstring below it describes it. ``constraints`` are pydantic's (``ge``, ``le``, …)."""
     facts: Any = SettingFacts(unit, reason, site_keys, reloadable, from_site)
     return Field(default, json_schema_extra={"facts": facts}, **constraints)
 
 
 def metastore_keys(name: str, *, before: str = "hive.metastore.") -> tuple[str, str]:
-    """A key of Hive 3 and later, ``metastore.`` with the name, and its spelling until then, which still counts."""
+    """Returns a key of Hive 3 and later, ``metastore.`` and the name, and its older spelling, which is still valid."""
     return f"metastore.{name}", f"{before}{name}"
 
 
@@ -57,7 +57,7 @@ def hive_setting(
     from_site: Callable[[str], str | None] | None = None,
     **constraints: Any,
 ) -> Any:
-    """A setting of Hive's, with Hive's default. ``key`` and ``before`` are as of ``metastore_keys``."""
+    """Declares a setting of Hive with Hive's default. See ``metastore_keys`` for ``key`` and ``before``."""
     return setting(
         default,
         unit=unit,
@@ -69,18 +69,18 @@ def hive_setting(
 
 
 def facts_of(field: FieldInfo) -> SettingFacts:
-    """The :class:`SettingFacts` that ``field`` was declared with."""
+    """Returns the :class:`SettingFacts` with which ``field`` was declared."""
     extra: Any = field.json_schema_extra
     facts: SettingFacts = extra["facts"]
     return facts
 
 
 def description_of(field: FieldInfo) -> str:
-    """The text below the declaration of ``field``, on one line."""
+    """Returns the docstring below the declaration of ``field``, on one line."""
     return " ".join((field.description or "").split())
 
 
 class Section(BaseModel):
-    """A group of settings: frozen, and a name it does not know is an error."""
+    """A group of settings. It is immutable, and unknown names are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True)

@@ -1,4 +1,4 @@
-"""The whole configuration: one frozen tree, where each value came from, and the site file's keys beside it."""
+"""The whole configuration: an immutable tree, the source of each value, and the keys of the site files."""
 
 from __future__ import annotations
 
@@ -38,21 +38,22 @@ from hms_cache.config.setting import Section, facts_of
 from hms_cache.config.unhonoured import SiteReview, Unhonoured
 from hms_cache.values import frozen
 
-#: Before a setting's name in the environment: HMS_CACHE__SERVER__PORT.
+#: Prefix of a setting's name in the environment, as in HMS_CACHE__SERVER__PORT.
 ENVIRONMENT_PREFIX = "HMS_CACHE__"
 DEFAULT_ORIGIN = "default"
 
-#: What the last part of a setting's name says about its unit.
+#: Units by the last part of a setting's name.
 _UNITS = {"s": "seconds", "ms": "milliseconds", "bytes": "bytes"}
 
-#: A shared secret that cannot be guessed by who has seen a proof made with it.
+#: Minimum length of the shared secret, so that it cannot be guessed from an observed proof.
 SHORTEST_LEASE_SECRET = 16
 
 
 class Settings(BaseModel):
-    """Every setting of the program. ``Settings()`` is the defaults; :func:`hms_cache.config.load` reads all sources.
+    """All settings of the program. ``Settings()`` contains the defaults; :func:`hms_cache.config.load` reads all
+    sources.
 
-    Frozen: a reload makes a new tree.
+    Immutable: a reload creates a new tree.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -77,7 +78,7 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _ports_differ(self) -> Self:
         if self.admin.enabled and self.admin.port and any(one.port == self.admin.port for one in self.server.ports()):
-            raise ValueError(f"admin.port must differ from server.port, both are {self.admin.port}")
+            raise ValueError(f"admin.port must differ from server.port; both are {self.admin.port}")
         return self
 
     @model_validator(mode="after")
@@ -94,12 +95,14 @@ class Settings(BaseModel):
             return self
         if self.cache.peers != "none":
             raise ValueError(
-                f"cache.exactness = lease needs cache.peers = none: a {self.cache.peers} metastore announces no writes"
+                f"cache.exactness = lease needs cache.peers = none: {self.cache.peers} metastores announce no writes"
             )
         if self.server.workers > 1:
             raise ValueError("cache.exactness = lease needs server.workers = 1: start several servers instead")
         if len(self.lease.secret.get_secret_value()) < SHORTEST_LEASE_SECRET:
-            raise ValueError(f"cache.exactness = lease needs lease.secret, {SHORTEST_LEASE_SECRET} characters or more")
+            raise ValueError(
+                f"cache.exactness = lease needs a lease.secret of at least {SHORTEST_LEASE_SECRET} characters"
+            )
         problem = problem_of_address(self.lease.host, self.lease.address)
         if problem is not None:
             raise ValueError(f"cache.exactness = lease: {problem}")
@@ -116,7 +119,7 @@ class Settings(BaseModel):
 
 @frozen
 class SettingReference:
-    """One setting of the tree by name: what the documents, ``config print`` and the site file need to know of it."""
+    """A setting of the tree, by name: used by the documents, ``config print`` and the site files."""
 
     section: str
     key: str
@@ -129,7 +132,7 @@ class SettingReference:
 
     @property
     def unit(self) -> str:
-        """The declared unit, or the one that the name ends in."""
+        """The declared unit, or the one at the end of the name."""
         declared = facts_of(self.field).unit
         if declared or self.key.endswith("_per_s"):
             return declared
@@ -142,7 +145,7 @@ class SettingReference:
 
 @cache
 def section_types() -> Mapping[str, type[Section]]:
-    """The sections in the order of the documents."""
+    """Returns the sections in the order of the documents."""
     types: dict[str, type[Section]] = {}
     for name, section in Settings.model_fields.items():
         assert isinstance(section.annotation, type) and issubclass(section.annotation, Section)
@@ -152,7 +155,7 @@ def section_types() -> Mapping[str, type[Section]]:
 
 @cache
 def all_settings() -> tuple[SettingReference, ...]:
-    """Every setting, in the order of the documents."""
+    """Returns all settings in the order of the documents."""
     return tuple(
         SettingReference(section, key, declared)
         for section, section_type in section_types().items()
@@ -161,8 +164,8 @@ def all_settings() -> tuple[SettingReference, ...]:
 
 
 def shown(value: object, name: str = "") -> str:
-    """A value as ``config print`` and the pages show it: secrets masked, sizes with their unit. Of commands only the
-    program."""
+    """Formats a value for ``config print`` and the pages: secrets are masked, sizes have a unit, and commands are shown
+    without their arguments."""
     if isinstance(value, SecretStr):
         return "***" if value.get_secret_value() else ""
     if isinstance(value, bool):
@@ -178,7 +181,7 @@ def shown(value: object, name: str = "") -> str:
     if value is None:
         return ""
     if name.endswith("_command"):
-        # Its arguments may be a secret, or what a store of secrets wants for it.
+        # Its arguments may contain a secret, or credentials for a store of secrets.
         program, *arguments = str(value).split(maxsplit=1)[:2] or [""]
         return redacted(f"{program} ***" if arguments else program)
     return redacted(masked(str(value)))
@@ -186,12 +189,12 @@ def shown(value: object, name: str = "") -> str:
 
 @frozen
 class Configuration:
-    """Settings as loaded.
+    """The loaded settings.
 
-    ``origins`` maps each setting's ``section.key`` to the place its value came from. ``site`` holds every property of
-    the site files as written, also those that no setting of ours stands for; ``site_review`` tells what of it is not
-    honoured, and ``accepted_insecure`` what protection was asked for in vain, which ``security.accept_insecure`` lets
-    pass.
+    ``origins`` maps the ``section.key`` of each setting to the source of its value. ``site`` contains all properties of
+    the site files as written, including those without a corresponding setting. ``site_review`` lists the properties
+    that are not honoured. ``accepted_insecure`` lists the requested protection that this server does not give, but that
+    ``security.accept_insecure`` accepts.
     """
 
     settings: Settings
@@ -201,18 +204,18 @@ class Configuration:
     accepted_insecure: tuple[Unhonoured, ...] = ()
 
     def origin(self, name: str) -> str:
-        """Where the value of ``section.key`` came from."""
+        """Returns the source of the value of ``section.key``."""
         return self.origins.get(name, DEFAULT_ORIGIN)
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
-        """(name, value fit to be shown, origin) of each setting, in the order of the documents."""
+        """Yields (name, value with secrets masked, origin) of each setting, in the order of the documents."""
         for reference in all_settings():
             value = getattr(getattr(self.settings, reference.section), reference.key)
             yield reference.name, shown(value, reference.name), self.origin(reference.name)
 
     def reloadable_changes(self, other: Settings) -> tuple[list[str], list[str]]:
-        """Names of settings that ``other`` has different, as (those a running server can take, those that need a
-        restart)."""
+        """Returns the names of settings that differ in ``other``: those that a running server can apply, and those that
+        need a restart."""
         taken: list[str] = []
         refused: list[str] = []
         for reference in all_settings():
@@ -222,7 +225,7 @@ class Configuration:
         return taken, refused
 
     def with_changes(self, other: Configuration, names: Collection[str]) -> Configuration:
-        """This configuration with the values and origins that ``other`` has for the settings of these names."""
+        """Returns this configuration with the values and origins of these settings from ``other``."""
         sections: dict[str, dict[str, object]] = {}
         for reference in all_settings():
             if reference.name in names:

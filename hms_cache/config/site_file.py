@@ -1,4 +1,4 @@
-"""``hive-site.xml`` and ``metastore-site.xml``: reading them, and which of our settings their keys stand for."""
+"""Reads ``hive-site.xml`` and ``metastore-site.xml``, and maps their keys to settings."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.values import frozen
 
 _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
-#: Hadoop gives up at this depth too: a property that refers to itself would never end.
+#: Hadoop uses the same limit: a property that refers to itself would never end.
 _MAX_SUBSTITUTIONS = 20
 _PROXY_USERS = "hadoop.proxyuser."
 _KEEPS_FILES_FOR_REPLICATION = metastore_keys("repl.cm.enabled", before="hive.")
 _KEPT_FOR_REPLICATION = metastore_keys("repl.event.db.listener.timetolive", before="hive.")
 _BARE_NUMBER = re.compile(r"([+-]?\d+)\s*[lL]?")
-#: What the defaults of Hive's times end in.
+#: A time with its unit, as Hive's defaults are written.
 _TIME = re.compile(r"\d+(ns|us|ms|s|m|h|d)")
-#: Of all texts of a file. A whole cluster's site has some 100,000.
+#: Maximum for all texts of a file. The site file of a whole cluster has some 100,000 characters.
 _MAX_CHARACTERS = 1 << 20
 
 
 @frozen
 class SiteProperty:
-    """A property of a site file, variables replaced."""
+    """A property of a site file, with its variables replaced."""
 
     name: str
     value: str
@@ -41,11 +41,11 @@ class SiteProperty:
 
 
 def read_site_files(paths: tuple[Path, ...], environment: Mapping[str, str] | None = None) -> dict[str, SiteProperty]:
-    """All properties by name; a later file wins over an earlier one, unless the earlier one says ``<final>``.
+    """Returns all properties by name. A later file overrides an earlier one, except properties marked ``<final>``.
 
-    ``${name}`` is replaced as Hadoop does: ``${env.NAME}`` and ``${env:NAME}`` from the environment, Java's
-    ``${user.name}``, ``${user.home}`` and ``${java.io.tmpdir}`` (with or without ``system:``), else another property;
-    what is unknown stays as it is. Raises :class:`ConfigurationError` for a file that is missing or is not XML.
+    ``${name}`` is replaced as in Hadoop: ``${env.NAME}`` and ``${env:NAME}`` from the environment, Java's
+    ``${user.name}``, ``${user.home}`` and ``${java.io.tmpdir}`` (with or without ``system:``), or by another property.
+    An unknown variable is not replaced. Raises :class:`ConfigurationError` if a file is missing or is not XML.
     """
     environment = os.environ if environment is None else environment
     raw: dict[str, SiteProperty] = {}
@@ -62,7 +62,7 @@ def read_site_files(paths: tuple[Path, ...], environment: Mapping[str, str] | No
 
 
 class _BoundedTree(ElementTree.TreeBuilder):
-    """A tree whose texts are counted as they come: entities that name each other make a line of XML 70 MB long."""
+    """A tree with a limit on the size of its texts: with nested entities, one line of XML can expand to 70 MB."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -70,10 +70,10 @@ class _BoundedTree(ElementTree.TreeBuilder):
         self._characters = 0
 
     def data(self, data: str, /) -> None:
-        """A part of a text, its entities replaced."""
+        """Adds a part of a text, with entities replaced."""
         self._characters += len(data)
         if self._characters > _MAX_CHARACTERS:
-            raise ConfigurationError(f"{self._path}: its texts have more than {_MAX_CHARACTERS:,} characters")
+            raise ConfigurationError(f"{self._path}: it contains more than {_MAX_CHARACTERS:,} characters of text")
         super().data(data)
 
 
@@ -85,8 +85,11 @@ class _Property(NamedTuple):
 
 
 def _properties(path: Path, includes: tuple[str, ...] = ()) -> Iterator[_Property]:
-    """All in their order, as `Configuration.Parser` of Hadoop reads them: a property may have its parts as attributes,
-    and an ``<include href="…">`` stands for what is in that file. `includes`: the files that include this one."""
+    """Yields all properties in order, as Hadoop's `Configuration.Parser` reads them: the parts of a property may be
+    attributes, and ``<include href="…">`` is replaced by the contents of that file.
+
+    :param includes: the files that include this one.
+    """
     real_path = os.path.realpath(path)
     if real_path in includes:
         raise ConfigurationError(f"{path}: includes itself")
@@ -94,10 +97,10 @@ def _properties(path: Path, includes: tuple[str, ...] = ()) -> Iterator[_Propert
         root = ElementTree.fromstring(path.read_bytes(), ElementTree.XMLParser(target=_BoundedTree(path)))
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two: encodings
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two are for encodings
         raise ConfigurationError(f"{path}: is not XML: {error}") from error
     if root.tag != "configuration":
-        raise ConfigurationError(f"{path}: is no Hadoop configuration file: its root is <{root.tag}>")
+        raise ConfigurationError(f"{path}: is not a Hadoop configuration file: its root is <{root.tag}>")
     yield from _properties_in(root, path, (*includes, real_path))
 
 
@@ -116,20 +119,21 @@ def _properties_in(element: ElementTree.Element, path: Path, includes: tuple[str
 
 
 def _included(include: ElementTree.Element, path: Path, includes: tuple[str, ...]) -> Iterator[_Property]:
-    """What the file holds, whose name counts from the directory of this one; where there is none, the fallback."""
+    """Yields the properties of an included file, whose path is relative to the directory of this one, or of the
+    fallback if the file does not exist."""
     file = path.parent / include.get("href", "")
     if _is_there(file):
         yield from _properties(file, includes)
         return
     fallbacks = [child for child in include if _local_name(child) == "fallback"]
     if not fallbacks:
-        raise ConfigurationError(f"{path}: includes {file}, which is not there")
+        raise ConfigurationError(f"{path}: includes {file}, which does not exist")
     for fallback in fallbacks:
         yield from _properties_in(fallback, path, includes)
 
 
 def _is_there(file: Path) -> bool:
-    """Also where this user may not look: reading it then tells why."""
+    """Whether the file exists. True if this user may not know: reading it then gives the reason."""
     try:
         return file.exists()
     except OSError:
@@ -171,19 +175,20 @@ def _substituted(value: str, properties: Mapping[str, SiteProperty], environment
 
 @cache
 def settings_by_site_key() -> Mapping[str, SettingReference]:
-    """Each site-file key we honour and the setting it stands for."""
+    """Returns the honoured keys of site files with the corresponding settings."""
     return {key: reference for reference in all_settings() for key in facts_of(reference.field).site_keys}
 
 
 def site_value(reference: SettingReference, text: str) -> str | None:
-    """A site file's value in our words; None where the setting has no such value."""
+    """Converts a site file's value to ours; None if the setting has no such value."""
     from_site = facts_of(reference.field).from_site
     found = from_site(text) if from_site is not None else text
     return None if found is None else _with_unit_of_hive(facts_of(reference.field).site_keys, found)
 
 
 def _with_unit_of_hive(keys: Iterable[str], text: str) -> str:
-    """A time without a unit is in the unit of Hive's default, which may be days; HiveConf takes an L after it."""
+    """Adds the unit of Hive's default, which may be days, to a time without a unit. Like HiveConf, accepts an L after
+    the number."""
     number = _BARE_NUMBER.fullmatch(text.strip())
     for name in keys if number is not None else ():
         key = keys_by_spelling().get(name)
@@ -194,9 +199,10 @@ def _with_unit_of_hive(keys: Iterable[str], text: str) -> str:
 
 
 def settings_of_site(site: Mapping[str, SiteProperty]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
-    """What the site file sets, as (section → key → text, ``section.key`` → origin).
+    """Returns the settings from the site files, as (section → key → text, ``section.key`` → origin).
 
-    Where both spellings of one key are there, the newer (``metastore.``) wins, as in Hive. An empty value is no value.
+    If both spellings of a key are present, the newer one (``metastore.``) takes precedence, as in Hive. Empty values
+    are ignored.
     """
     values: dict[str, dict[str, str]] = {}
     origins: dict[str, str] = {}
@@ -223,10 +229,12 @@ def _first(site: Mapping[str, SiteProperty], keys: Iterable[str]) -> SitePropert
 
 
 def _retention_for_replication(site: Mapping[str, SiteProperty], usual: str | None) -> tuple[str, str] | None:
-    """How long events are kept where files are kept for replication, and where that stands; None: as long as usual.
+    """Returns how long events are kept if files are kept for replication, with the origin of the value; None: no longer
+    than usual.
 
-    Hive 4 goes by another setting there, whose default is ten days, and Hive 3.1 by the usual one (`usual`, if the site
-    has it). The longer one counts: a replication whose next events are gone has to begin anew with a whole dump.
+    In this case, Hive 4 uses another setting, whose default is ten days, and Hive 3.1 the usual one (`usual`, if the
+    site file sets it). The longer time applies, because a replication that has missed events has to start again with a
+    full dump.
     """
     switch = _first(site, _KEEPS_FILES_FOR_REPLICATION)
     if switch is None or switch.value.strip().lower() != "true":
@@ -242,7 +250,7 @@ def _retention_for_replication(site: Mapping[str, SiteProperty], usual: str | No
 
 
 def _seconds(text: str) -> float:
-    """Infinity for a text that is no time, which stays so: it is told where settings are read."""
+    """Parses a time. Returns infinity for an invalid text, which is reported when the settings are read."""
     try:
         return parse_duration_s(text, "s")
     except ValueError:
@@ -250,7 +258,8 @@ def _seconds(text: str) -> float:
 
 
 def _proxy_users(site: Mapping[str, SiteProperty]) -> str:
-    """The rules of `hadoop.proxyuser.NAME.users`, `.groups` and `.hosts`, which have no name of their own to map."""
+    """Converts `hadoop.proxyuser.NAME.users`, `.groups` and `.hosts`, which cannot be mapped by name, to the rules of
+    the setting."""
     found: dict[str, list[str]] = {}
     for key in sorted(site):
         name, _, part = key.removeprefix(_PROXY_USERS).rpartition(".")

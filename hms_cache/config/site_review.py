@@ -1,4 +1,4 @@
-"""What a site file asks for that this server does not do."""
+"""Finds the properties of a site file that this server does not honour."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hms_cache.config.unhonoured import SiteReview, Unhonoured
 
 
 def review(site: Mapping[str, SiteProperty], unread_providers: Sequence[str] = ()) -> SiteReview:
-    """Look at every property; those that no metastore of Hive's would read are none of our business.
+    """Reviews all properties; those that Hive's metastore would not read are skipped.
 
     `unread_providers`: why credential providers are not read.
     """
@@ -32,9 +32,11 @@ def review(site: Mapping[str, SiteProperty], unread_providers: Sequence[str] = (
             continue
         if name in mapped:
             if site_value(mapped[name], found.value) is None and mapped[name].name != "cache.enabled":
-                ignored.append(_unhonoured(name, found, f"no value for {mapped[name].name}, whose default holds"))
+                ignored.append(
+                    _unhonoured(name, found, f"{mapped[name].name} has no such value, so its default applies")
+                )
             elif mapped[name].name == "cache.enabled" and not _is_hive_store(found.value):
-                ignored.append(_unhonoured(name, found, "no Java class is run"))
+                ignored.append(_unhonoured(name, found, "Java classes are not supported"))
             continue
         key = keys_by_spelling().get(name)
         if key is None:

@@ -1,6 +1,6 @@
-"""Where values come from, in order: command line, environment, TOML file, site files, defaults.
+"""Reads the sources of settings, in order of precedence: command line, environment, TOML file, site files, defaults.
 
-Every problem is collected before any is reported, each with the place the value came from.
+All problems are collected before they are reported, each with the source of the value.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from hms_cache.config.site_review import review
 from hms_cache.config.unhonoured import ACCEPT_SETTING, SiteReview, Unhonoured
 from hms_cache.errors import ConfigurationError
 
-#: Of a command that tells a secret: a vault answers in a second, and the start should not hang on one that does not.
+#: Time limit of a command that prints a secret: a vault answers within a second, and a command that hangs must not
+#: block the start.
 _COMMAND_TIMEOUT_S = 20.0
-#: A variable that names the TOML file, for containers whose command is fixed.
+#: The environment variable with the path of the TOML file, for containers whose command is fixed.
 CONFIG_FILE_VARIABLE = "HMS_CACHE_CONFIG"
 
 
 class _Layers:
-    """Values gathered so far, best source first: the first to set a name keeps it."""
+    """The values collected so far. Sources are added in order of precedence: the first to set a name keeps it."""
 
     def __init__(self) -> None:
         self.values: dict[str, dict[str, Any]] = {section: {} for section in section_types()}
@@ -41,7 +42,7 @@ class _Layers:
         self.problems: list[str] = []
 
     def offer(self, section: str, key: str, value: Any, origin: str) -> None:
-        """Take the value unless a better source has set it; an unknown name is a problem with a suggestion."""
+        """Adds the value, unless an earlier source has set it. An unknown name is a problem, with a suggestion."""
         types = section_types()
         if section not in types:
             known = [reference.name for reference in all_settings()]
@@ -59,8 +60,8 @@ class _Layers:
 
 
 def _secret_settings() -> list[tuple[str, str]]:
-    """Section and key of each secret. All may stand in a file of their own or come from a command: settings of the same
-    name with `_file` and `_command` say so."""
+    """Returns section and key of each secret. Each may also come from a file or a command, named by settings with the
+    same name and `_file` or `_command` at the end."""
     return [(one.section, one.key) for one in all_settings() if one.field.annotation is SecretStr]
 
 
@@ -76,10 +77,10 @@ def load(
     site_files: Sequence[Path] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """Read all sources.
+    """Reads all sources. Raises :class:`ConfigurationError` with every problem found.
 
-    ``command_line`` maps ``section.key`` to a value; a None is an option that was not given. ``config_file`` defaults
-    to the one that ``HMS_CACHE_CONFIG`` names. Raises :class:`ConfigurationError` with every problem found.
+    :param command_line: values by ``section.key``; None stands for an option that was not given.
+    :param config_file: default: the file named by ``HMS_CACHE_CONFIG``.
     """
     environment = os.environ if environment is None else environment
     layers = _Layers()
@@ -124,10 +125,10 @@ def load(
 
 
 def _insecure(layers: _Layers, site: SiteReview, settings: Settings | None) -> tuple[Unhonoured, ...]:
-    """Protection that somebody asked for and that this server does not give."""
+    """Returns the requested protection that this server does not give."""
     found = list(site.insecure)
     if settings is not None and verifies_server(settings.database.url):
-        # Asked for with Java's words; the URL has what it takes here.
+        # Requested with Java's settings; the URL already contains what is needed here.
         found = [one for one in found if ".dbaccess.ssl." not in one.name]
     url = layers.values["database"].get("url")
     if isinstance(url, str):
@@ -139,7 +140,7 @@ def _insecure(layers: _Layers, site: SiteReview, settings: Settings | None) -> t
 
 
 def _secrets(layers: _Layers, site: Mapping[str, SiteProperty]) -> list[str]:
-    """Every secret that the sources hold, also those of a configuration that cannot be used."""
+    """Returns every secret in the sources, even if the configuration is invalid."""
     found = [str(layers.values[section].get(key) or "") for section, key in _secret_settings()]
     for values in layers.values.values():
         found += [secret for value in values.values() if isinstance(value, str) for secret in secrets_of(value)]
@@ -150,12 +151,12 @@ def _secrets(layers: _Layers, site: Mapping[str, SiteProperty]) -> list[str]:
 
 
 def _leaves_under_secret_names(value: Any, name: str = "") -> list[str]:
-    """Texts in nested tables, such as the options of file systems, whose name tells that they are secret."""
+    """Returns the texts in nested tables whose names say that they are secret, such as options of file systems."""
     if isinstance(value, Mapping):
         return [leaf for key, one in value.items() for leaf in _leaves_under_secret_names(one, str(key))]
     if not isinstance(value, str) or not is_secret_name(name):
         return []
-    parts = [part.partition("=") for part in value.split(";")]  # a connection string of Azure's has its key among them
+    parts = [part.partition("=") for part in value.split(";")]  # a connection string of Azure contains its key
     return [value, *(part for key, _, part in parts if part and is_secret_name(key))]
 
 
@@ -177,7 +178,7 @@ def _offer_toml(layers: _Layers, path: Path) -> None:
         return
     for section, keys in document.items():
         if not isinstance(keys, dict):
-            layers.problems.append(f"{path}: {section} stands outside of a [section]")
+            layers.problems.append(f"{path}: {section} is not in a [section]")
             continue
         for key, value in keys.items():
             layers.offer(section, key, value, str(path))
@@ -196,7 +197,7 @@ def _offer_credentials(layers: _Layers, providers: CredentialProviders) -> None:
 
 
 def _read_secret_files(layers: _Layers) -> None:
-    """Put the first line of each ``*_file``, or of what each ``*_command`` says, where the secret belongs."""
+    """Sets each secret to the first line of its ``*_file`` or of the output of its ``*_command``."""
     for section, key in _secret_settings():
         for source_key, read, what in (
             (f"{key}_file", _line_of_file, "first line of {}"),
@@ -209,7 +210,7 @@ def _read_secret_files(layers: _Layers) -> None:
             if name in layers.origins:
                 layers.problems.append(
                     f"{name} ({layers.origins[name]}) and {source_name} ({layers.origins[source_name]}) are both set:"
-                    " keep one"
+                    " remove one of them"
                 )
                 continue
             try:
@@ -225,13 +226,14 @@ def _read_secret_files(layers: _Layers) -> None:
 
 
 def _line_of_file(path: str) -> str:
-    """The first line. Raises OSError, UnicodeDecodeError."""
+    """Returns the first line of the file. Raises OSError, UnicodeDecodeError."""
     lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     return lines[0].strip() if lines else ""
 
 
 def _line_of_command(command: str) -> str:
-    """The first line that the command writes; no shell takes part. Raises OSError or ValueError, without its output."""
+    """Returns the first line of the command's output. The command is run without a shell. Raises OSError or ValueError,
+    whose text does not contain its output."""
     try:
         done = subprocess.run(
             shlex.split(command),

@@ -1,16 +1,16 @@
-"""What was asked for in a site file or a URL and is not done here, as values."""
+"""Requests in a site file or a URL that this server does not honour."""
 
 from __future__ import annotations
 
 from hms_cache.values import frozen
 
-#: With which setting protection that was asked for and is not there is accepted.
+#: The setting that accepts missing protection.
 ACCEPT_SETTING = "security.accept_insecure"
 
 
 @frozen
 class Unhonoured:
-    """Something that was asked for and is not done. ``value`` is fit to be shown; ``note`` says why and the remedy."""
+    """A request that is not honoured. ``value`` contains no secrets; ``note`` is the reason and the remedy."""
 
     name: str
     value: str
@@ -23,11 +23,11 @@ class Unhonoured:
 
 @frozen
 class SiteReview:
-    """Every metastore key of the site files that no setting stands for, in the order of the files."""
+    """All metastore keys of the site files without a corresponding setting, in the order of the files."""
 
     insecure: tuple[Unhonoured, ...] = ()
-    """Protection that the file asks for and this server does not give."""
+    """Requested protection that this server does not give."""
     ignored: tuple[Unhonoured, ...] = ()
-    """Not honoured."""
+    """Other keys that are not honoured."""
     harmless: tuple[str, ...] = ()
-    """Names of no meaning here, or that ask for what is in force anyway."""
+    """Names without a meaning here, or that request what is in effect anyway."""

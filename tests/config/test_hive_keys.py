@@ -185,7 +185,7 @@ def test_entities_that_multiply_are_refused(tmp_path: Path) -> None:
     site = tmp_path / "hive-site.xml"
     value = f"<property><name>x</name><value>{before}</value></property>"
     site.write_text(f"<!DOCTYPE c [{''.join(entities)}]><configuration>{value}</configuration>")
-    with pytest.raises(ConfigurationError, match="its texts have more than 1,048,576 characters"):
+    with pytest.raises(ConfigurationError, match="it contains more than 1,048,576 characters of text"):
         read_site_files((site,))
 
 

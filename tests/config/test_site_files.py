@@ -70,7 +70,7 @@ def test_the_fallback_stands_for_a_file_that_is_not_there(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ('<xi:include href="absent.xml"/>', "outer.xml: includes .*absent.xml, which is not there"),
+        ('<xi:include href="absent.xml"/>', "outer.xml: includes .*absent.xml, which does not exist"),
         ('<xi:include href="outer.xml"/>', "outer.xml: includes itself"),
         ('<xi:include href="../conf/loop.xml"/>', "outer.xml: includes itself"),
     ],

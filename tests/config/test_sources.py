@@ -174,7 +174,7 @@ def test_all_problems_are_told_at_once_each_with_its_place(tmp_path: Path) -> No
         "Derby",
         f"server.port ({toml})",
         f"cache.peers ({toml})",
-        "loose stands outside",
+        "loose is not in a",
         "absent.xml: cannot be read",
         "log.level (HMS_CACHE__LOG__LEVEL)",
         "HMS_CACHE__SERVER__HOTS",
@@ -188,7 +188,7 @@ def test_all_problems_are_told_at_once_each_with_its_place(tmp_path: Path) -> No
     [
         ("a.toml", "[server\n", "is not TOML"),
         ("a.xml", "<configuration>", "is not XML"),
-        ("a.xml", "<html/>", "no Hadoop configuration"),
+        ("a.xml", "<html/>", "is not a Hadoop configuration"),
     ],
 )
 def test_a_file_of_another_kind_is_refused_by_name(tmp_path: Path, name: str, text: str, why: str) -> None:
@@ -271,7 +271,7 @@ def test_passwords_of_every_address_are_masked() -> None:
     [
         ({"HMS_CACHE__ADMIN__TOKEN_FILE": "absent"}, "cannot be read"),
         ({"HMS_CACHE__ADMIN__TOKEN_FILE": "empty"}, "is empty"),
-        ({"HMS_CACHE__ADMIN__TOKEN_FILE": "full", "HMS_CACHE__ADMIN__TOKEN": "x"}, "keep one"),
+        ({"HMS_CACHE__ADMIN__TOKEN_FILE": "full", "HMS_CACHE__ADMIN__TOKEN": "x"}, "remove one of them"),
     ],
 )
 def test_a_secret_file_that_cannot_serve_is_a_problem(

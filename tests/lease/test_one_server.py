@@ -60,7 +60,7 @@ def test_after_leaving_the_row_is_gone_and_every_read_asks(member: Member) -> No
     [
         ({"cache": {"exactness": "lease", "peers": "hive4"}}, "cache.peers = none"),
         ({"server": {"workers": 2}}, "server.workers = 1"),
-        ({"lease": {"secret": "short"}}, "lease.secret, 16 characters"),
+        ({"lease": {"secret": "short"}}, "lease.secret of at least 16 characters"),
         ({"lease": {}}, "lease.secret"),
         *[
             ({"lease": {"secret": SECRET, **given}}, text)
@@ -74,9 +74,9 @@ def test_after_leaving_the_row_is_gone_and_every_read_asks(member: Member) -> No
                 ({"address": "hms1:lease"}, "must be host:port"),
                 ({"address": "hms1:0"}, "must be host:port"),
                 ({"address": "hms1:65536"}, "must be host:port"),
-                ({"address": "0.0.0.0:9087"}, "must name this server"),
-                ({"address": "[::]:9087"}, "must name this server"),
-                ({"address": f"{'h' * 251}:9087"}, "255 at most"),
+                ({"address": "0.0.0.0:9087"}, "must be an address of this server"),
+                ({"address": "[::]:9087"}, "must be an address of this server"),
+                ({"address": f"{'h' * 251}:9087"}, "the database allows 255"),
             )
         ],
     ],

@@ -286,10 +286,10 @@ def test_hives_keys_and_a_server(serve: Serve, port: int, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"ldap_user_filter": "a", "ldap_base_dn": "d", "ldap_custom_query": "(uid=a)"}, "one kind counts"),
-        ({"ldap_bind_dn": "a"}, "need each other"),
-        ({"ldap_group_filter": "g"}, "ldap_base_dn is needed"),
-        ({"ldap_custom_query": "(uid=a)"}, "ldap_base_dn is needed"),
+        ({"ldap_user_filter": "a", "ldap_base_dn": "d", "ldap_custom_query": "(uid=a)"}, "use only one kind of filter"),
+        ({"ldap_bind_dn": "a"}, "must be set together"),
+        ({"ldap_group_filter": "g"}, "these filters need ldap_base_dn"),
+        ({"ldap_custom_query": "(uid=a)"}, "these filters need ldap_base_dn"),
         ({"ldap_base_dn": "d", "ldap_user_search_filter": "(uid=a)"}, r"needs \{0\}"),
         ({"ldap_group_base_dn": "d", "ldap_group_search_filter": "(cn=a)"}, r"needs \{0\} or"),
         ({"ldap_group_search_filter": "(cn={0})"}, "ldap_group_base_dn"),

@@ -1,7 +1,7 @@
-"""The settings, a module per section or two.
+"""The settings; each module contains one or two sections.
 
-A default that is a number has its reason beside it. A setting that Hive has too names Hive's keys (``site_keys``) and
-has Hive 4.0.1's default unless the reason says otherwise.
+A numeric default is declared with its reason. A setting that also exists in Hive lists Hive's keys (``site_keys``) and
+has the default of Hive 4.0.1, unless the reason says otherwise.
 """
 
 from hms_cache.config.sections.authentication import AuthenticationSettings

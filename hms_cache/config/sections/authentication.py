@@ -1,4 +1,4 @@
-"""Who clients are: Kerberos and passwords on the Thrift port."""
+"""Authentication of clients: Kerberos, LDAP passwords and bearer tokens."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _JWT_ALGORITHMS = frozenset(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512
 
 
 def _qualities(names: str) -> str:
-    """Of Hadoop's names; an unknown one stays, and is refused."""
+    """Converts Hadoop's names. An unknown name is not changed, and refused later."""
     return ",".join(_QUALITIES.get(name.strip().lower(), name.strip()) for name in names.split(","))
 
 
 def problem_of_qualities(qualities: tuple[str, ...]) -> str | None:
-    """Why a port cannot offer these."""
+    """Returns the reason why a port cannot offer these qualities, if any."""
     unknown = set(qualities) - set(_QUALITIES.values())
     if unknown or not qualities:
-        return f"quality_of_protection knows auth, auth-int and auth-conf, not {', '.join(sorted(unknown))}"
+        return f"quality_of_protection must be auth, auth-int or auth-conf, not {', '.join(sorted(unknown))}"
     return None
 
 
 def _ldap_setting(default: Any, key: str) -> Any:
-    """A setting of the directory that Hive has, too. ``key``: what follows ``authentication.ldap.`` in its name."""
+    """Declares a setting of the directory that Hive also has. ``key``: its name after ``authentication.ldap.``."""
     return setting(default, site_keys=metastore_keys(f"authentication.ldap.{key}"))
 
 
 class AuthenticationSettings(Section):
-    """Who clients are. With any of the mechanisms on, a client that does not authenticate is refused."""
+    """Authentication of clients. If any mechanism is enabled, clients that do not authenticate are refused."""
 
     kerberos_enabled: bool = setting(False, site_keys=metastore_keys("sasl.enabled"))
     """true: clients authenticate by SASL GSSAPI, as Hive's do with hive.metastore.sasl.enabled. Needs
@@ -43,7 +43,7 @@ class AuthenticationSettings(Section):
     kerberos_principal: str = setting("", site_keys=metastore_keys("kerberos.principal"))
     """The server's principal, such as hive/_HOST@EXAMPLE.COM; _HOST is this machine's full name in lower case."""
     kerberos_keytab_file: OptionalPath = setting(None, site_keys=metastore_keys("kerberos.keytab.file"))
-    """Keytab with the principal's key. It is read for each client, so that a new one needs no restart."""
+    """Keytab with the principal's key. It is read for each client, so a new file needs no restart."""
     quality_of_protection: Words = setting(
         ("auth", "auth-int", "auth-conf"), site_keys=("hadoop.rpc.protection",), from_site=_qualities
     )
@@ -63,8 +63,8 @@ class AuthenticationSettings(Section):
     token_renew_interval_s: Seconds = hive_setting(
         86_400.0, "cluster.delegation.token.renew-interval", before="hive.", ge=60
     )
-    """How far a renewal extends the date that is returned to the client that renews a token. As in Hive, a token that
-    is not renewed stays valid until the end of its lifetime."""
+    """Time by which a renewal extends the date that the client receives as its result. As in Hive, a token that is not
+    renewed stays valid until the end of its lifetime."""
     token_key_update_interval_s: Seconds = hive_setting(
         86_400.0, "cluster.delegation.key.update-interval", before="hive.", ge=60
     )
@@ -85,10 +85,10 @@ class AuthenticationSettings(Section):
     """ldap: clients authenticate with SASL PLAIN, and the server checks their passwords with the directory. Needs
     hms-cache[ldap], and server.tls_enabled, because passwords are sent unencrypted."""
     ldap_url: str = _ldap_setting("", "url")
-    """Addresses of the directory, such as ldaps://ldap.example.com; several with spaces between."""
+    """Addresses of the directory, such as ldaps://ldap.example.com; several are separated by spaces."""
     ldap_user_dn_pattern: str = _ldap_setting("", "userDNPattern")
-    """Distinguished names of users with %s for the name, such as uid=%s,ou=people,dc=example,dc=com; several with
-    colons between."""
+    """Distinguished names of users with %s for the name, such as uid=%s,ou=people,dc=example,dc=com; several are
+    separated by colons."""
     ldap_base_dn: str = _ldap_setting("", "baseDN")
     """Base of the search for users, if there is no pattern."""
     ldap_guid_key: str = _ldap_setting("uid", "guidKey")
@@ -96,11 +96,11 @@ class AuthenticationSettings(Section):
     ldap_domain: str = _ldap_setting("", "Domain")
     """Active Directory domain. Users bind as name@domain."""
     ldap_user_case: Literal["keep", "lower"] = setting(
-        "keep", reason="Grants and owners of a metastore that is taken over may have names with capital letters."
+        "keep", reason="Grants and owners in an existing metastore may have names with capital letters."
     )
-    """Case of the names of users who authenticate with a password. A directory takes ANN and ann for one account. keep:
-    as the client sends it, as in Hive: then they are two users, with grants, objects and limits of their own. lower:
-    names are converted to lower case."""
+    """Case of the names of users who authenticate with a password. A directory treats ANN and ann as one account. keep:
+    as the client sends it, as in Hive: then they are two users, with separate grants, objects and limits. lower: names
+    are converted to lower case."""
     ldap_bind_dn: str = _ldap_setting("", "binddn")
     """Account that searches for users and groups: a distinguished name or, in an Active Directory, name@domain. Empty:
     each user searches for itself."""
@@ -138,7 +138,7 @@ class AuthenticationSettings(Section):
     ldap_ca_file: OptionalPath = setting(None)
     """PEM file with the authorities of ldaps:// addresses. Empty: those of the system."""
     ldap_timeout_s: Seconds = setting(
-        5.0, reason="Half of the client's time: a second directory can be asked.", gt=0, le=60
+        5.0, reason="Half of the client's time, so that a second directory can be tried.", gt=0, le=60
     )
     """Maximum time for an answer of the directory."""
     jwt_jwks_url: str = setting("", site_keys=metastore_keys("authentication.jwt.jwks.url"))
@@ -150,33 +150,34 @@ class AuthenticationSettings(Section):
     """Accepted values of the claim `aud`. Empty: the claim is not checked, as in Hive. Set it if the issuer also issues
     tokens for other services."""
     jwt_algorithms: Words = setting(
-        ("RS256", "ES256"), reason="What issuers use. A symmetric key would let whoever can check a token make one."
+        ("RS256", "ES256"),
+        reason="Those that issuers use. With a symmetric key, every service that checks tokens could also create them.",
     )
     """Accepted signature algorithms, out of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA."""
-    jwt_user_claim: str = setting("sub", reason="Hive's.")
+    jwt_user_claim: str = setting("sub", reason="As in Hive.")
     """Claim that contains the user name."""
     jwt_groups_claim: str = setting("")
     """Claim that contains the user's groups, such as groups: a list, or a single name. They are the token_groups of a
     policy, grants to groups apply to them (sql), and an Open Policy Agent receives them. Empty: none."""
-    jwt_leeway_s: Seconds = setting(30.0, reason="Clocks that NTP keeps differ by less.", ge=0, le=600)
+    jwt_leeway_s: Seconds = setting(30.0, reason="Clocks synchronized by NTP differ by less.", ge=0, le=600)
     """Tolerated clock difference when the times of a token are checked."""
     jwt_refresh_interval_s: Seconds = setting(
-        300.0, reason="Issuers announce new keys by their ids, which are looked for at once.", ge=1, le=86_400
+        300.0, reason="A token with an unknown key id causes an additional read at once.", ge=1, le=86_400
     )
     """Time between two reads of the keys. A withdrawn key is trusted for this long, or twice as long while the keys
     cannot be read."""
     jwt_retry_interval_s: Seconds = setting(
-        10.0, reason="Clients that make up ids must not make the server ask the issuer all the time.", ge=0.1, le=3600
+        10.0, reason="Clients that send invented key ids must not cause constant requests.", ge=0.1, le=3600
     )
     """Minimum time between two reads of the keys that are caused by a token with an unknown key or by a failed read."""
     jwt_ca_file: OptionalPath = setting(None)
     """PEM file with the authorities of the https address. Empty: those of the system."""
-    jwt_timeout_s: Seconds = setting(5.0, reason="As the directory.", gt=0, le=60)
+    jwt_timeout_s: Seconds = setting(5.0, reason="As for the directory.", gt=0, le=60)
     """Maximum time for an answer of the issuer's server."""
     handshake_timeout_s: Seconds = setting(
-        10.0, reason="A negotiation is four round trips, and a password a question to the directory.", gt=0, le=3600
+        10.0, reason="A negotiation takes four round trips, and a password one request to the directory.", gt=0, le=3600
     )
-    """A client that has not authenticated by then is disconnected."""
+    """Maximum time for authentication. After that, the client is disconnected."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -187,9 +188,9 @@ class AuthenticationSettings(Section):
             raise ValueError(problem)
         odd = set(self.jwt_algorithms) - _JWT_ALGORITHMS
         if self.jwt_jwks_url and (odd or not self.jwt_algorithms):
-            raise ValueError(f"jwt_algorithms knows {', '.join(sorted(_JWT_ALGORITHMS))}, not {', '.join(odd)}")
+            raise ValueError(f"jwt_algorithms can be {', '.join(sorted(_JWT_ALGORITHMS))}, not {', '.join(odd)}")
         if self.jwt_jwks_url and self.jwt_jwks_url.partition(":")[0] not in ("https", "http", "file"):
-            raise ValueError("jwt_jwks_url begins with https:, http: or file:")
+            raise ValueError("jwt_jwks_url must begin with https:, http: or file:")
         if self.plain == "ldap" and not self.ldap_url:
             raise ValueError("plain = ldap needs ldap_url")
         if self.plain == "ldap" and not (self.ldap_user_dn_pattern or self.ldap_base_dn or self.ldap_domain):
@@ -207,15 +208,15 @@ class AuthenticationSettings(Section):
         names_user = "{0}" in self.ldap_group_search_filter or "{1}" in self.ldap_group_search_filter
         if lists + searches + bool(self.ldap_custom_query) > 1:
             return (
-                "of ldap_user_filter with ldap_group_filter, ldap_custom_query, and ldap_user_search_filter with"
-                " ldap_group_search_filter one kind counts, the last of them that is set: leave out the others"
+                "use only one kind of filter: ldap_user_filter and ldap_group_filter, or ldap_custom_query, or"
+                " ldap_user_search_filter and ldap_group_search_filter. Only the last kind that is set would apply"
             )
         if bool(self.ldap_bind_dn) != bool(self.ldap_bind_password.get_secret_value()):
-            return "ldap_bind_dn and ldap_bind_password need each other"
+            return "ldap_bind_dn and ldap_bind_password must be set together"
         if (needs_base or of_groups) and not self.ldap_base_dn:
-            return "ldap_base_dn is needed: what the filters ask for is looked for below it"
+            return "these filters need ldap_base_dn, the base of their searches"
         if self.ldap_user_search_filter and "{0}" not in self.ldap_user_search_filter:
-            return "ldap_user_search_filter needs {0}: it would be the same for every user"
+            return "ldap_user_search_filter needs {0}, the user's name: otherwise it is the same for every user"
         if self.ldap_group_search_filter and not (names_user and self.ldap_group_base_dn):
             return "ldap_group_search_filter needs {0} or {1}, and ldap_group_base_dn"
         if self.ldap_domain and (self.ldap_group_filter or searches) and not self.ldap_base_dn:

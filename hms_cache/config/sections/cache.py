@@ -1,4 +1,4 @@
-"""What is answered from memory."""
+"""The cache."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from hms_cache.config.setting import Section, metastore_keys, setting
 
 
 def _from_store_class(class_name: str) -> str | None:
-    """Hive's CachedStore asks for a cache; its ObjectStore is what everybody has, and says nothing about one."""
+    """Converts Hive's store class: CachedStore requests a cache; ObjectStore is the default and requests nothing."""
     return "true" if class_name.rpartition(".")[2] == "CachedStore" else None
 
 
 def _from_expressions(text: str) -> str:
-    """Hive's lists are regular expressions with commas between, matched with the whole of catalog.database.table."""
+    """Converts Hive's lists of regular expressions, separated by commas, that must match all of
+    catalog.database.table."""
     return ",".join("*" if expression == ".*" else f"/{expression}/" for expression in text.split(",") if expression)
 
 
 def _from_memory_limit(text: str) -> str | None:
-    """A negative size is no limit in Hive; here there always is one."""
+    """Converts Hive's memory limit. A negative size means no limit in Hive; here there always is one."""
     return None if text.startswith("-") else text
 
 
 class CacheSettings(Section):
-    """What is answered from memory, and under which conditions."""
+    """The cache: which reads memory answers, and under which conditions."""
 
     enabled: bool = setting(True, site_keys=metastore_keys("rawstore.impl"), from_site=_from_store_class)
     """false: the database answers all calls."""
@@ -65,20 +66,20 @@ class CacheSettings(Section):
         reloadable=True,
     )
     """Tables to cache, as database.table patterns with * and ?, or regular expressions between slashes:
-    /hive\\.sales\\..*/. They are tried on catalog.database.table, too."""
+    /hive\\.sales\\..*/. They are also matched with catalog.database.table."""
     exclude: Words = setting(
         (),
         site_keys=metastore_keys("cached.rawstore.cached.object.blacklist"),
         from_site=_from_expressions,
         reloadable=True,
     )
-    """Tables that are not cached, in the same form. It takes precedence over include."""
+    """Tables that are not cached, in the same form. This setting takes precedence over include."""
     refill: Literal["recent", "none"] = setting("recent")
     """Whether a recently used table that an event invalidated is loaded again before the next read."""
     load_at_once_partitions: int = setting(
         300,
         unit="partitions",
-        reason="So many take some 10 ms to load, about as long as the question that needs them.",
+        reason="Loading this many takes some 10 ms, about as long as the read itself.",
         ge=0,
     )
     """The first read of the partitions of a table with at most this many partitions loads all of them. For larger
@@ -86,8 +87,8 @@ class CacheSettings(Section):
     max_loads_per_user: int = setting(
         0,
         unit="loads",
-        reason="Off: a site with one engine has one user. Where several share the server, half of server.threads leaves"
-        " the database to the others.",
+        reason="Off: a site with one engine has one user. If several users share the server, half of server.threads"
+        " leaves room for the others.",
         ge=0,
     )
     """Maximum number of concurrent loads into the cache for reads of one user. A read that needs another one gets a
@@ -95,7 +96,7 @@ class CacheSettings(Section):
     max_loads_per_address: int = setting(
         0, unit="loads", reason="Off: behind a proxy all clients have one address.", ge=0
     )
-    """The same for reads from one client address. 0: no limit."""
+    """Maximum number of concurrent loads for reads from one client address. 0: no limit."""
     warm: Literal["full", "names", "off"] = setting(
         "names",
         reason="With the names, memory can answer that an object does not exist; they cost two statements a"
@@ -109,29 +110,30 @@ class CacheSettings(Section):
     kept."""
     dump_file: str = setting(
         "",
-        reason="Off: it takes as much of a disk as the cache takes of memory, and the server must own the file alone.",
+        reason="Off: it takes as much disk space as the cache takes memory, and no other server can use the file.",
     )
     """File for the cache dump, from which the server restores its memory after a restart. The dump is used only if the
     notification log proves its position; then the events since are applied. Empty: no dump."""
     dump_interval_s: Seconds = setting(
         300.0,
-        reason="After a crash the events of the last minutes are applied again, which takes no longer than seconds.",
+        reason="After a crash, the events of the last minutes are applied, which takes seconds.",
         ge=1,
     )
     """Time between two dumps, if something has changed. Another dump is written when the server stops."""
     dump_bytes_per_s: SizeBytes = setting(
         64 * 1024**2,
         unit="bytes per second",
-        reason="A fraction of what disks do, so that a database on the same disk does not wait; a GiB takes 16 s.",
+        reason="A fraction of a disk's speed, so that a database on the same disk does not wait; a GiB takes 16 s.",
         ge=1024**2,
     )
     """Maximum rate at which a dump is written."""
     write_id_reads: Literal["check", "trust"] = setting("check")
-    """Reads that carry a validWriteIdList. check: the list must be covered and the entry current. trust: the list and
-    the table id decide alone, without a database call; sound where every writer of transactional tables advances write
+    """Reads with a validWriteIdList. check: the entry must cover the list and be current. trust: the list and the table
+    id decide alone, without a database call; correct only if every writer of transactional tables advances write
     ids."""
     reads_without_write_ids: Literal["check", "store", "reject"] = setting("check")
-    """Reads of transactional tables without such a list: as any other read, always from the database, or refused."""
+    """Reads of transactional tables without such a list. check: they are answered like any other read. store: the
+    database always answers. reject: they are refused."""
 
     @field_validator("include", "exclude")
     @classmethod
@@ -144,10 +146,10 @@ class CacheSettings(Section):
                 try:
                     JavaRegex(expression)
                 except JavaRegexError as error:
-                    raise ValueError(f"{pattern} is no regular expression: {error}") from error
+                    raise ValueError(f"{pattern} is not a regular expression: {error}") from error
         return patterns
 
 
 def expression_of(pattern: str) -> str | None:
-    """The regular expression of a pattern that is one; None for one with * and ?."""
+    """Returns the regular expression if the pattern is one; None for a pattern with * and ?."""
     return pattern[1:-1] if len(pattern) > 2 and pattern.startswith("/") and pattern.endswith("/") else None

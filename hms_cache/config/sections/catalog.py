@@ -1,4 +1,4 @@
-"""Settings of Hive's that change answers."""
+"""Settings of Hive that affect answers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class CatalogSettings(Section):
     filter_max_characters: int = setting(
         1_048_576,
         unit="characters",
-        reason="Spark's longest in practice (1,000 values of an IN on each of a few keys) have 100,000. Reading takes"
-        " some 4 µs per token: this bounds one call to about a second of processor time. Each text in quotation marks"
-        " may have 10,000 escapes.",
+        reason="The longest filters of Spark in practice (IN with 1,000 values on each of a few keys) have 100,000."
+        " Parsing takes some 4 µs per token, so this limits one call to about a second of processor time. Each quoted"
+        " text can contain 10,000 escapes.",
         ge=256,
         le=16_777_216,
     )
@@ -28,8 +28,8 @@ class CatalogSettings(Section):
     filter_max_depth: int = setting(
         100,
         unit="levels",
-        reason="A level takes some 4 frames of the interpreter's 1,000; programs nest two or three. For a thousand"
-        " values Spark and Hudi write as many ORs in each other.",
+        reason="A level takes some 4 of the interpreter's 1,000 frames; programs nest two or three levels. For a"
+        " thousand values, Spark and Hudi nest as many ORs.",
         ge=4,
         le=150,
     )
@@ -38,12 +38,12 @@ class CatalogSettings(Section):
     filter_max_comparisons: int = setting(
         50_000_000,
         unit="comparisons",
-        reason="A thousand ORs on a million partitions are 16 million. As many LIKEs take some 15 seconds of processor"
-        " time.",
+        reason="A thousand ORs on a million partitions are 16 million. 50 million of LIKE take some 15 seconds of"
+        " processor time.",
         ge=1_000,
     )
-    """A filter or expression that compares more values than this is refused: for each of its parts a 64th of the
-    partitions, or the distinct values of its key where they are looked at one by one (LIKE, char)."""
+    """A filter or expression that compares more values than this is refused. For each of its parts, a 64th of the
+    partitions is counted, or the distinct values of its key if they are compared one by one (LIKE, char)."""
     batch_retrieve_max: int = hive_setting(300, "batch.retrieve.max", unit="objects", ge=1)
     """Number of objects that clients are told to request at once."""
     batch_retrieve_table_partition_max: int = hive_setting(
@@ -66,15 +66,16 @@ class CatalogSettings(Section):
     """Refuse insert-only tables to clients that do not declare support for them."""
     storage_schema_reader: Literal["stored", "refuse"] = setting(
         "stored",
-        reason="Hive's SerDeStorageSchemaReader asks the Java class of the serde, which cannot run here; its"
+        reason="Hive's SerDeStorageSchemaReader uses the Java class of the serde, which cannot run here; its"
         " DefaultStorageSchemaReader refuses.",
         site_keys=("metastore.storage.schema.reader.impl",),
     )
-    """What get_fields and get_schema answer for tables whose serde keeps the columns itself: those of the Avro schema
-    that avro.schema.literal or avro.schema.url gives, for others the columns stored in the metastore; or a refusal."""
+    """Answers of get_fields and get_schema for tables whose serde manages the columns itself. stored: the columns of
+    the Avro schema that avro.schema.literal or avro.schema.url gives; for other serdes, the columns stored in the
+    metastore. refuse: an error."""
     schema_file_limit_bytes: SizeBytes = setting(
         1024 * 1024,
-        reason="Each get_fields and get_schema of the table reads it. Schemas of a thousand columns have some 100 KB.",
+        reason="Each get_fields and get_schema of the table reads it. A schema of a thousand columns has some 100 KB.",
         ge=1024,
     )
     """Maximum size of a file that avro.schema.url names."""
@@ -93,7 +94,7 @@ class CatalogSettings(Section):
         "serdes.using.metastore.for.schema",
         before="hive.",
     )
-    """Serdes that keep the columns of their tables in the metastore."""
+    """Serdes whose tables have their columns in the metastore."""
     partition_name_whitelist_pattern: str = setting("", site_keys=metastore_keys("partition.name.whitelist.pattern"))
     """Java regular expression that each partition value must match completely. Empty: any value. Back references,
     lookaround and possessive quantifiers are not supported, and connections cannot set another pattern."""
@@ -112,8 +113,8 @@ class CatalogSettings(Section):
 
     metadata_translation: Literal["off", "hive4"] = setting(
         "off",
-        reason="Hive 4 translates by default; for Spark, Trino and Impala, which name no capabilities, managed tables"
-        " would become external ones.",
+        reason="Hive 4 translates by default; but managed tables of Spark, Trino and Impala, which send no"
+        " capabilities, would become external.",
         site_keys=("metastore.metadata.transformer.class",),
     )
     """hive4: tables are translated as in Hive 4: managed tables that are not transactional become external, and clients
@@ -137,7 +138,7 @@ class CatalogSettings(Section):
     @field_validator("metadata_translation", mode="before")
     @classmethod
     def _transformer_class_or_mode(cls, value: object) -> object:
-        """Site files name Hive's class, or a blank for none."""
+        """Converts the class that site files name; a blank means none."""
         if not isinstance(value, str):
             return value
         return {"MetastoreDefaultTransformer": "hive4", "": "off"}.get(value.strip().rpartition(".")[2], value)
@@ -145,7 +146,7 @@ class CatalogSettings(Section):
     @field_validator("storage_schema_reader", mode="before")
     @classmethod
     def _reader_class_or_mode(cls, value: object) -> object:
-        """Site files name Hive's class."""
+        """Converts the class that site files name."""
         classes = {"SerDeStorageSchemaReader": "stored", "DefaultStorageSchemaReader": "refuse"}
         return classes.get(value.rpartition(".")[2], value) if isinstance(value, str) else value
 
@@ -157,5 +158,5 @@ class CatalogSettings(Section):
         try:
             java_regex(pattern)
         except JavaRegexError as error:
-            raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+            raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
         return pattern

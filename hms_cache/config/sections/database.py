@@ -37,13 +37,13 @@ class DatabaseSettings(Section):
     check_pool_size: int = setting(
         2,
         unit="connections",
-        reason="Checks are shared by all calls that wait, and one thread polls, so more than two are never busy.",
+        reason="All waiting calls share a check, and one thread polls, so at most two are busy.",
         ge=2,
         le=16,
     )
     """Number of connections for position checks and polling. Calls do not use them."""
     pool_timeout_s: Seconds = setting(
-        30.0, reason="Connections come free within milliseconds; half a minute without one is an outage.", gt=0
+        30.0, reason="Connections become free within milliseconds; half a minute without one is an outage.", gt=0
     )
     """Time that a call waits for a connection of the pool before it fails."""
     connect_timeout_s: Seconds = setting(
@@ -77,10 +77,12 @@ class DatabaseSettings(Section):
     """A connection older than this is replaced before its next use."""
     retry_attempts: int = hive_setting(10, "hmshandler.retry.attempts", before="hive.", unit="attempts", ge=1, le=100)
     """Maximum number of attempts for a transaction that fails because of a deadlock or a serialization error."""
-    retry_total_s: Seconds = setting(300.0, reason="As statement_timeout_s: half of what Hive's clients wait.", gt=0)
+    retry_total_s: Seconds = setting(
+        300.0, reason="As for statement_timeout_s: half of the time that Hive's clients wait.", gt=0
+    )
     """No further attempt is started after this time."""
     log_values: bool = setting(False)
-    """Whether the log shows the values of a statement that failed, beside its text. They are names, parameters and
+    """Whether the log shows the values of a failed statement in addition to its text. They are names, parameters and
     statistics that clients have sent."""
 
     @field_validator("url")
@@ -90,9 +92,9 @@ class DatabaseSettings(Section):
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether the database is an embedded one."""
+        """Whether the database is embedded."""
         return self.url.startswith("sqlite")
 
     def sqlalchemy_url(self) -> str:
-        """The URL to connect to, user name and password included. Not to be shown or logged."""
+        """Returns the URL with user name and password, for connecting. It must not be shown or logged."""
         return with_credentials(self.url, self.username, self.password.get_secret_value())

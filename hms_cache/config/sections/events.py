@@ -12,22 +12,24 @@ from hms_cache.config.quantities import Seconds, SizeBytes
 from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
 _FIRST_OF_HIVE_3 = 3600
-"""Of numbers without a unit: less is a time in days, as Hive 4 has it, more one in seconds, as Hive 3.1 has it."""
+"""A smaller number without a unit is a time in days, as in Hive 4; others are in seconds, as in Hive 3.1."""
 
 
 def _from_time_to_live(text: str) -> str:
-    """Read wrongly, 7 days are 7 seconds, and events are gone before anybody reads them."""
+    """Converts Hive's retention time. With the wrong unit, 7 days would be 7 seconds, and events would be deleted
+    before they are read."""
     number = text.strip().rstrip("lL")
     return f"{number}s" if number.isdecimal() and int(number) >= _FIRST_OF_HIVE_3 else text
 
 
 def _from_most_events(text: str) -> str | None:
-    """Zero and less are no limit in Hive, which deletes all in one transaction; here there always is one."""
+    """Converts Hive's limit. Zero and less mean no limit in Hive, which deletes all events in one transaction; here
+    there always is a limit."""
     return None if text.strip().startswith("-") or text.strip() == "0" else text
 
 
 def _from_expiry_duration(text: str) -> str:
-    """Zero and less are Hive's default, with which its cleaner does not run."""
+    """Converts Hive's expiry time. Zero and less, the default, disable Hive's cleaner."""
     number = text.strip().rstrip(string.ascii_letters).rstrip()
     return "inf" if number.startswith("-") or not number.strip("0") else text
 
@@ -44,7 +46,7 @@ class EventSettings(Section):
     """Maximum number of events fetched with one statement."""
     message_format: Literal["json-0.2", "gzip(json-2.0)"] = setting(
         "json-0.2",
-        reason="Every reader of Hive 2.3 and later, Impala included, takes json-0.2.",
+        reason="Every reader of Hive 2.3 and later, including Impala, supports json-0.2.",
         site_keys=metastore_keys("event.message.factory"),
     )
     """Format of the messages that this server writes. It reads both formats."""
@@ -57,7 +59,7 @@ class EventSettings(Section):
     """A change whose message would be larger than this is split into several events of the same transaction."""
     single_alter_partitions_event: bool = setting(
         False,
-        reason="Readers older than Hive 4.1 do not know the event.",
+        reason="Readers older than Hive 4.1 do not know this event.",
         site_keys=("metastore.alterPartitions.notification.v2.enabled",),
     )
     """Whether a call that alters several partitions writes one ALTER_PARTITIONS event instead of one event for each
@@ -69,8 +71,8 @@ class EventSettings(Section):
         from_site=_from_time_to_live,
         gt=0,
     )
-    """Events older than this are deleted; inf: never. A site file that says `metastore.repl.cm.enabled` keeps them for
-    `metastore.repl.event.db.listener.timetolive`, whose default is 10 days, if that is longer."""
+    """Events older than this are deleted; inf: never. If a site file sets `metastore.repl.cm.enabled`, they are kept
+    for `metastore.repl.event.db.listener.timetolive`, whose default is 10 days, if that is longer."""
     marker_retention_s: Seconds = setting(
         math.inf,
         reason="Hive's default: markers are kept.",
@@ -92,6 +94,6 @@ class EventSettings(Section):
     @field_validator("message_format", mode="before")
     @classmethod
     def _factory_class_or_format(cls, value: object) -> object:
-        """Site files name Hive's encoder classes."""
+        """Converts the encoder classes that site files name."""
         classes = {"JSONMessageEncoder": "json-0.2", "GzipJSONMessageEncoder": "gzip(json-2.0)"}
         return classes.get(value.rpartition(".")[2], value) if isinstance(value, str) else value

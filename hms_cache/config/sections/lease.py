@@ -1,4 +1,4 @@
-"""How the servers of a set agree on leases, for `cache.exactness = lease`."""
+"""Leases of the servers of a set, for `cache.exactness = lease`."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from pydantic import SecretStr
 from hms_cache.config.quantities import OptionalPath, Seconds
 from hms_cache.config.setting import Section, setting
 
-LONGEST_ADDRESS: Final = 255
-"""What the column of HMS_CACHE_MEMBERS holds."""
+MAX_ADDRESS_CHARACTERS: Final = 255
+"""Length of the column of HMS_CACHE_MEMBERS."""
 
 
 def problem_of_address(host: str, address: str) -> str | None:
-    """Why other members cannot connect to a server with this `lease.host` and `lease.address`; None: they may.
+    """Returns the reason why other members cannot connect to a server with this `lease.host` and `lease.address`, if
+    any.
 
-    It would not show: writes would wait for the lease of a member that nobody reaches, again and again.
+    Such an error would not be noticed otherwise: writes would wait for the lease of an unreachable member again and
+    again.
     """
     if not address:
         if _is_any(host):
-            return f"lease.host = {host!r} listens on all addresses: set lease.address, where other members connect to"
+            return f"lease.host = {host!r} listens on all addresses: set lease.address, the address for other members"
         return None
     name, _, port = address.rpartition(":")
     if not name or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 2**16:
-        return f"lease.address must be host:port, it is {address!r}"
+        return f"lease.address must be host:port, not {address!r}"
     if _is_any(name.strip("[]")):
-        return f"lease.address must name this server, {address!r} is the address of whoever connects to it"
-    if len(address) > LONGEST_ADDRESS:
-        return f"lease.address has {len(address)} characters, {LONGEST_ADDRESS} at most fit into the database"
+        return f"lease.address must be an address of this server: with {address!r}, each member connects to itself"
+    if len(address) > MAX_ADDRESS_CHARACTERS:
+        return f"lease.address has {len(address)} characters; the database allows {MAX_ADDRESS_CHARACTERS}"
     return None
 
 
@@ -45,7 +47,7 @@ class LeaseSettings(Section):
 
     length_s: Seconds = setting(
         2.0,
-        reason="Three renewals fit in with room for a slow one; longer makes the writes after a crash wait longer.",
+        reason="Long enough for three renewals, even if one is slow. Writes after a crash wait for this time.",
         ge=0.2,
         le=60,
     )
@@ -61,8 +63,8 @@ class LeaseSettings(Section):
     )
     """Port to listen on for the other members; 0 picks a free one."""
     address: str = setting("")
-    """host:port at which the other members reach this one. Empty: lease.host and the port that it listens on;
-    that host must then not be 0.0.0.0 or ::, which lead each member to itself."""
+    """host:port at which the other members reach this one. Empty: lease.host and the port that it listens on; then
+    lease.host must not be 0.0.0.0 or ::, with which each member would connect to itself."""
     secret: SecretStr = setting(SecretStr(""))
     """Secret of at least 16 characters that all members of a set share. Members prove to each other that they know it;
     the secret itself is never sent."""

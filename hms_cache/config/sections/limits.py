@@ -1,4 +1,4 @@
-"""Limits of what one request may hold."""
+"""Limits on parts of requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class LimitsSettings(Section):
     name_pattern_alternatives: int = setting(
         100,
         unit="alternatives",
-        reason="Each is tried on each name: 100 on 100,000 names take some five seconds of processor time.",
+        reason="Each is matched with each name: 100 with 100,000 names take some five seconds of processor time.",
         ge=1,
         le=100_000,
     )
@@ -21,30 +21,30 @@ class LimitsSettings(Section):
     name_pattern_characters: int = setting(
         4096,
         unit="characters",
-        reason="Names have at most 256 characters. A pattern of a megabyte takes a second to prepare.",
+        reason="Names have at most 256 characters. Preparing a pattern of a megabyte takes a second.",
         ge=256,
         le=1_048_576,
     )
     """Maximum length of an alternative with wildcards in a name pattern, and of a pattern for the parameters of
     partitions (includeParamKeyPattern)."""
     regex_characters: int = setting(
-        1_000, unit="characters", reason="Those that people write have a few dozen.", ge=100, le=100_000
+        1_000, unit="characters", reason="Ordinary expressions have a few dozen.", ge=100, le=100_000
     )
     """Maximum length of a regular expression, from clients (=~ in selections of properties) and in settings."""
     regex_states: int = setting(
-        2_000, unit="states", reason="(a{99}){99} has 9,801; what people write has tens.", ge=100, le=100_000
+        2_000, unit="states", reason="(a{99}){99} has 9,801; ordinary expressions have a few dozen.", ge=100, le=100_000
     )
     """Maximum number of states of a regular expression's automaton. Counted repetitions are expanded."""
     regex_steps: int = setting(
         5_000_000,
         unit="steps",
-        reason="A second or two of processor time: all states at each of 2,500 characters.",
+        reason="A second or two of processor time: the maximum number of states at each of 2,500 characters.",
         ge=10_000,
     )
     """Maximum number of steps of one match of a regular expression, not counting cached steps."""
     expression_bytes: SizeBytes = setting(
         1024 * 1024,
-        reason="An IN of 10,000 dates is 100 kB. Reading takes some 1 µs a byte: this is a second of processor time.",
+        reason="An IN with 10,000 dates has 100 kB. Decoding takes some 1 µs per byte, a second for this size.",
         ge=1024,
         le=64 * 1024 * 1024,
     )
@@ -52,7 +52,7 @@ class LimitsSettings(Section):
     For a larger one, the server returns all partitions, and the client evaluates it itself."""
     expression_memory_bytes: SizeBytes = setting(
         64 * 1024 * 1024,
-        reason="An IN of 10,000 dates takes 12 MB. A byte of the data can become hundreds: 24 KiB filled 274 MB.",
+        reason="An IN with 10,000 dates takes 12 MB. A byte can expand to 10 KiB: 24 KiB filled 274 MB.",
         ge=1024 * 1024,
     )
     """Maximum memory for the objects of one serialized expression. Above it, the server behaves as for
@@ -60,7 +60,7 @@ class LimitsSettings(Section):
     expression_nodes: int = setting(
         100_000,
         unit="nodes",
-        reason="Objects may be shared, so that few bytes could describe a tree of any size.",
+        reason="Objects can be shared, so a few bytes could describe a tree of any size.",
         ge=100,
         le=10_000_000,
     )
@@ -69,7 +69,7 @@ class LimitsSettings(Section):
     table_filter_parameters: int = setting(
         1_000,
         unit="parameters",
-        reason="They become a list in a statement; SQLite takes 32,766. Programs ask for one or two.",
+        reason="They become a list in a statement; SQLite allows 32,766. Programs name one or two.",
         ge=1,
         le=10_000,
     )
@@ -77,7 +77,7 @@ class LimitsSettings(Section):
     listed_ids: int = setting(
         1_000_000,
         unit="ids",
-        reason="Ten times the transactions that Hive lets be open; 40 MB of memory.",
+        reason="Ten times the number of open transactions that Hive allows; 40 MB of memory.",
         ge=1_000,
         le=10_000_000,
     )
@@ -85,7 +85,7 @@ class LimitsSettings(Section):
     properties_expression_characters: int = setting(
         10_000,
         unit="characters",
-        reason="People and programs write a few dozen; each costs microseconds for each map.",
+        reason="People and programs write a few dozen; each takes microseconds per map.",
         ge=100,
         le=1_048_576,
     )
@@ -97,8 +97,8 @@ class LimitsSettings(Section):
     heartbeat_range_txns: int = setting(
         1_000_000,
         unit="transactions",
-        reason="Hive's streaming clients ask for the batch that they opened, 1,000 at most. Each that is not open is"
-        " listed in the answer.",
+        reason="Hive's streaming clients name the batch that they opened, at most 1,000. The answer lists each"
+        " transaction that is not open.",
         ge=1_000,
         le=10_000_000,
     )
@@ -106,8 +106,8 @@ class LimitsSettings(Section):
     lock_components: int = setting(
         20_000,
         unit="components",
-        reason="Hive asks for one for each partition that a query reads. So many take about a second, in which no other"
-        " lock is granted.",
+        reason="Hive requests one for each partition that a query reads. This many take about a second, during which"
+        " no other lock is granted.",
         ge=1_000,
         le=1_000_000,
     )
@@ -115,7 +115,7 @@ class LimitsSettings(Section):
     request_transactions: int = setting(
         20_000,
         unit="transactions",
-        reason="They become parameters of one statement; SQLite takes 32,766. Hive opens 1,000 at once.",
+        reason="They become parameters of one statement; SQLite allows 32,766. Hive opens 1,000 at once.",
         ge=1_000,
         le=30_000,
     )
@@ -124,7 +124,7 @@ class LimitsSettings(Section):
     request_tables: int = setting(
         10_000,
         unit="tables",
-        reason="Queries name a few. Each 2,000 cost three statements. PostgreSQL takes 65,535 in one.",
+        reason="Queries name a few. Every 2,000 take three statements. PostgreSQL allows 65,535 in one.",
         ge=100,
         le=1_000_000,
     )
@@ -134,8 +134,8 @@ class LimitsSettings(Section):
     request_grants: int = setting(
         100_000,
         unit="privileges",
-        reason="HiveServer2 with Ranger sends what everybody may do with each column of a table in one request. So many"
-        " take three to ten seconds, in one transaction, with the table locked.",
+        reason="HiveServer2 with Ranger sends the privileges of all users on each column of a table in one request."
+        " This many take three to ten seconds, in one transaction, with the table locked.",
         ge=100,
         le=1_000_000,
     )
@@ -143,7 +143,7 @@ class LimitsSettings(Section):
     request_grant_objects: int = setting(
         1_000,
         unit="objects",
-        reason="Each takes two statements, in one transaction: a thousand take a second. Clients name one.",
+        reason="Each takes two statements in one transaction, so a thousand take a second. Clients name one.",
         ge=100,
         le=100_000,
     )
@@ -160,8 +160,8 @@ class LimitsSettings(Section):
     request_event_characters: int = setting(
         512 * 1024 * 1024,
         unit="characters",
-        reason="An event of a changed partition holds its table: 300 partitions of a table of 5,000 columns make 430 MB"
-        " of a request of 80 kB. They are held in memory until the commit.",
+        reason="The event of a changed partition contains its table: for 300 partitions of a table with 5,000 columns,"
+        " a request of 80 kB causes 430 MB of events, which are held in memory until the commit.",
         ge=1024 * 1024,
         le=4 * 1024**3,
     )
@@ -174,14 +174,14 @@ class LimitsSettings(Section):
         ge=1_000,
         le=10_000_000,
     )
-    """Maximum number of rows that a list without a limit of its own reads from the database: privileges, roles and who
-    has them, delegation tokens, locks, compactions, data connectors, stored procedures and packages, versions of
-    schemas, maps of properties, runtime statistics and replication metrics. A longer list is refused, not cut. Ask for
-    those of one object or principal."""
+    """Maximum number of rows that a list without a limit of its own reads from the database: privileges, roles and
+    their members, delegation tokens, locks, compactions, data connectors, stored procedures and packages, versions of
+    schemas, maps of properties, runtime statistics and replication metrics. A longer list is refused, not truncated.
+    Request the rows of one object or principal instead."""
     seeded_id: int = setting(
         10**15,
-        reason="Ids end at 9.2e18, and those that were passed over never come back: one request could use them up. A"
-        " thousand transactions a second take 30,000 years to get here.",
+        reason="Ids end at 9.2e18, and skipped ids are never used again, so one request could use them up. At a"
+        " thousand transactions per second, this limit is reached after 30,000 years.",
         ge=10**9,
         le=4 * 10**18,
     )
@@ -190,19 +190,19 @@ class LimitsSettings(Section):
     avro_type_characters: int = setting(
         4_000_000,
         unit="characters",
-        reason="Types of a thousand nested columns have some 100,000. A schema names a type once and may use it often:"
-        " 3 kB could become any number.",
+        reason="The types of a thousand nested columns have some 100,000. A schema can define a type once and use it"
+        " often, so 3 kB could expand to any length.",
         ge=10_000,
         le=100_000_000,
     )
     """Maximum number of characters of the types of all fields of one Avro schema, expanded as in Hive (get_fields,
     get_schema)."""
     sasl_message_bytes: SizeBytes = setting(
-        128 * 1024, reason="Tickets carry the groups of Windows' accounts: up to 64 KiB.", ge=4096, le=16 * 1024 * 1024
+        128 * 1024, reason="Tickets of Windows accounts contain groups: up to 64 KiB.", ge=4096, le=16 * 1024 * 1024
     )
     """Maximum size of a message of a client that authenticates with SASL."""
     bearer_token_bytes: SizeBytes = setting(
-        16 * 1024, reason="Those of some issuers have 8 kB and more.", ge=1024, le=1024 * 1024
+        16 * 1024, reason="Tokens of some issuers have 8 kB and more.", ge=1024, le=1024 * 1024
     )
     """Maximum size of a bearer token, in addition to server.http_max_header_bytes, which limits the header that
     contains it."""
@@ -213,7 +213,7 @@ class LimitsSettings(Section):
     session_name_characters: int = setting(
         256,
         unit="characters",
-        reason="Names in Active Directory end at 256, and Hive's columns for owners at 128.",
+        reason="Names in Active Directory have at most 256, and Hive's columns for owners 128.",
         ge=32,
         le=4096,
     )

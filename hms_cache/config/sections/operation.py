@@ -1,4 +1,4 @@
-"""What operators see: the management port and the log."""
+"""The management port and the log."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class AdminSettings(Section):
     port: int = setting(9085, reason="Beside the metastore's 9083 and free of Hive's own.", ge=0, le=65535)
     """Port to listen on; 0 picks a free one."""
     token: SecretStr = setting(SecretStr(""), reloadable=True)
-    """Token that commands which change something must carry. Empty: such commands are refused."""
+    """Token that is required for commands that change something. Empty: such commands are refused."""
     token_file: OptionalPath = setting(None, reloadable=True)
     """File whose first line is that token."""
     token_command: str = setting("", reloadable=True)
     """Command whose first line of output is that token, such as vault kv get -field=token hms."""
     read_token: SecretStr = setting(SecretStr(""), reloadable=True)
-    """Token that all other requests except /livez and /readyz must carry; admin.token is accepted too. Empty: reading
-    needs no token."""
+    """Token that is required for all other requests except /livez and /readyz; admin.token is accepted as well. Empty:
+    reading needs no token."""
     read_token_file: OptionalPath = setting(None, reloadable=True)
     """File whose first line is that token."""
     read_token_command: str = setting("", reloadable=True)
@@ -46,45 +46,45 @@ class AdminSettings(Section):
     request client certificates."""
     allowed_hosts: Words = setting(
         ("localhost", "*.localhost", "*.svc", "*.svc.cluster.local"),
-        reason="Names that nobody can register, Kubernetes' services among them.",
+        reason="Names that nobody can register, including those of Kubernetes services.",
         reloadable=True,
     )
     """Host names, with * and ?, that requests can use (the Host header), in addition to addresses, names without a dot
     and this machine's own names; * allows all. If an attacker can register an allowed name, a web page under that name
     can read this port through an operator's browser."""
     max_connections: int = setting(
-        128, unit="connections", reason="Probes, scrapes and some browsers at six connections each.", ge=8, le=10_000
+        128, unit="connections", reason="For probes, scrapes, and browsers with six connections each.", ge=8, le=10_000
     )
     """Maximum number of open connections, at most a quarter of them from one address. Further connections are closed
     and counted."""
     request_timeout_s: Seconds = setting(
-        10.0, reason="A header is one packet; half a minute of a stalled client would be three scrapes.", gt=0, le=3600
+        10.0, reason="A header is one packet. A client that takes longer has stalled.", gt=0, le=3600
     )
     """A connection is closed if the header of a request has not arrived, or an answer has not been read, within this
     time."""
     max_listeners: int = setting(
         1000,
         unit="connections",
-        reason="Each costs a socket and some 100 KiB at most, and a copy of each event.",
+        reason="Each takes a socket, at most some 100 KiB, and a copy of each event.",
         ge=0,
         le=10_000,
     )
     """Maximum number of listeners of the change feed, in addition to max_connections. Further listeners get the status
     503."""
     max_listeners_per_address: int = setting(
-        250, unit="connections", reason="One client that takes all it can get leaves room for others.", ge=0, le=10_000
+        250, unit="connections", reason="A single client leaves room for others.", ge=0, le=10_000
     )
     """Maximum number of listeners from one client address. 0: no limit. All clients behind a proxy share its
     address."""
     listener_heartbeat_s: Seconds = setting(
         15.0, reason="Proxies close connections that are idle for a minute, some for half of it.", gt=0, le=3600
     )
-    """If no event was sent to a listener for this long, it is sent its position."""
+    """A listener to which no event was sent for this time receives its position."""
     listener_buffer_bytes: SizeBytes = setting(
         16 * 1024 * 1024, reason="Some thousand events: seconds of a busy metastore.", ge=64 * 1024
     )
     """Size of the newest events that are kept for all listeners of the change feed together. At least the events of the
-    last two reads of the log are kept. A listener that falls further behind is told so, and its feed ends."""
+    last two reads of the log are kept. The feed of a listener that falls further behind ends with an explanation."""
     listener_tokens_file: OptionalPath = setting(None, reloadable=True)
     """With authorization.provider: file of the users who can listen to the change feed. Each line contains a user name
     and a token, or sha256: and its digest. Each listener sees what that user can read. SIGHUP reads the file again."""
@@ -94,13 +94,13 @@ class AdminSettings(Section):
 
 
 class LogSettings(Section):
-    """What the server writes to standard error."""
+    """The server's log on standard error."""
 
     format: Literal["text", "json"] = setting("text", reloadable=True)
     """Whether log lines are text or JSON objects."""
     level: Literal["debug", "info", "warning", "error"] = setting("info", reloadable=True)
     """Lowest level of messages that are logged."""
     slow_call_s: Seconds = setting(
-        5.0, reason="People notice; the calls themselves take milliseconds.", reloadable=True, gt=0
+        5.0, reason="Users notice such a delay; most calls take milliseconds.", reloadable=True, gt=0
     )
     """A call that takes longer is logged, with the time spent in each part. inf: no call is logged."""

@@ -1,4 +1,4 @@
-"""What protects the server, and what was asked for in vain."""
+"""Protection of the server."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from hms_cache.config.setting import Section, setting
 
 
 class SecuritySettings(Section):
-    """What protects the server. See docs/security.md."""
+    """Protection of the server. See docs/security.md."""
 
     accept_insecure: bool = setting(False)
-    """true: start although a site file or the database's URL asks for protection that this server does not give (SASL,
-    TLS, authorization, filters). /status and the overview show what was accepted."""
+    """true: start even if a site file or the database's URL asks for protection that this server does not give (SASL,
+    TLS, authorization, filters). /status and the overview show the protection that is missing."""
     delegation_tokens: bool = setting(False)
-    """Answer the calls by which HiveServer2 itself reads and writes tokens and the keys that sign them. Whoever may
-    send them can read the keys, and act as anyone on every Kerberized server on the database. Clients' own tokens do
-    not need it: see authentication.delegation_tokens."""
+    """Answer the calls with which HiveServer2 itself reads and writes tokens and the keys that sign them. Everyone who
+    can send these calls can read the keys, and act as any user on every Kerberized server of the database. Clients' own
+    tokens do not need this setting: see authentication.delegation_tokens."""

@@ -19,7 +19,8 @@ from hms_cache.config.setting import Section, hive_setting, metastore_keys, sett
 
 
 def _oldest_not_blacklisted(protocols: str) -> str:
-    """Of Hive's blacklist, such as SSLv2,SSLv3,TLSv1. Java and Hive compare without regard to case."""
+    """Returns the oldest version that is not in Hive's blacklist, such as SSLv2,SSLv3,TLSv1. Like Java and Hive,
+    ignores case."""
     blacklisted = {name.strip().lower() for name in protocols.split(",")}
     return "1.3" if "tlsv1.2" in blacklisted else "1.2"
 
@@ -47,18 +48,21 @@ class ServerSettings(Section):
     http_path: str = setting("metastore", site_keys=metastore_keys("server.thrift.http.path"))
     """With transport_mode = http: the path of the URL."""
     http_max_header_bytes: SizeBytes = setting(
-        32 * 1024, reason="A bearer token is in it; those of some issuers have 8 kB and more.", ge=1024, le=1024 * 1024
+        32 * 1024,
+        reason="It contains the bearer token; tokens of some issuers have 8 kB and more.",
+        ge=1024,
+        le=1024 * 1024,
     )
     """With transport_mode = http: maximum size of a request's header."""
-    http_header_timeout_s: Seconds = setting(10.0, reason="As a handshake of TLS.", gt=0, le=3600)
+    http_header_timeout_s: Seconds = setting(10.0, reason="As for a TLS handshake.", gt=0, le=3600)
     """With transport_mode = http: time within which a header must arrive completely after its first byte."""
     mechanisms: Words = setting(())
-    """How clients of this port authenticate: kerberos (delegation tokens are part of it), ldap, jwt, or none. What is
-    named must be set up in [authentication]. Empty: by all that is set up there; with listeners, by all of it that goes
-    over transport_mode."""
-    listeners: Listeners = setting((), reason="One port, as Hive has it.", max_length=MAX_LISTENERS)
-    """Further ports of this server, each a table [[server.listeners]]. All ports share the cache, the threads and every
-    limit. In the environment and on the command line: a list of TOML."""
+    """How clients of this port authenticate: kerberos (including delegation tokens), ldap, jwt, or none. Each mechanism
+    must be configured in [authentication]. Empty: all mechanisms configured there; with listeners, those of them that
+    transport_mode supports."""
+    listeners: Listeners = setting((), reason="One port, as in Hive.", max_length=MAX_LISTENERS)
+    """Further ports of this server, each a table [[server.listeners]]. All ports share the cache, the threads and all
+    limits. In the environment and on the command line: a list in TOML."""
     advertised_uris: str = setting("", site_keys=("metastore.thrift.uris", "hive.metastore.uris"))
     """The URI under which clients reach this metastore, such as thrift://hms:9083. It is written into events. Empty:
     thrift://host:port."""
@@ -68,13 +72,13 @@ class ServerSettings(Section):
         ge=1,
         le=64,
     )
-    """Number of processes that serve the port. Each of them is a complete server with its own cache and memory
-    budget. Equal partitions lie in memory once (workers_share_memory); tables and all else are held by each."""
+    """Number of processes that serve the port. Each is a complete server with its own cache and memory budget. Equal
+    partitions are held in memory once (workers_share_memory); everything else is held by each process."""
     workers_share_memory: bool = setting(
-        True, reason="Partitions are most of what is held of a large catalog, and the workers hold the same ones."
+        True, reason="Partitions take most of the memory of a large catalog, and the workers hold the same ones."
     )
     """Whether equal partitions of several workers are held in memory once, on systems with sealed files in memory
-    (Linux). They still count fully towards the budget of each worker."""
+    (Linux). They count fully towards the budget of each worker."""
     worker_timeout_s: Seconds = setting(
         60.0,
         reason="The kernel keeps assigning connections to a process that hangs, and their clients wait until they"
@@ -108,23 +112,23 @@ class ServerSettings(Section):
     """Replies of this size or more are large. Calls with the same method, table and request size are then expected to
     have large replies, too, until eight in a row did not. 0: no reply is large."""
     transaction_threads: int = setting(
-        16, reason="Such a call takes milliseconds; as many as wait at once can be made one transaction.", ge=1, le=256
+        16, reason="Such a call takes milliseconds, and waiting calls can share a transaction.", ge=1, le=256
     )
     """Number of threads for heartbeats, locks, transactions and write ids, which do not wait for other calls. Each has
     a database connection in addition to those of database.pool_size."""
     write_threads: int = setting(
         8,
-        reason="Writers of one table wait for each other in the database; more of them only wait there.",
+        reason="Writers of one table wait for each other in the database; more threads would only wait there.",
         ge=1,
         le=256,
     )
     """Number of threads for changes of the catalog that move no data."""
     heavy_threads: int = setting(
-        4, reason="Each of these calls may take minutes and should leave connections to the others.", ge=1, le=256
+        4, reason="Each of these calls may take minutes, and must leave connections for others.", ge=1, le=256
     )
     """Number of threads for calls that delete or move data, write many partitions, or list whole catalogs."""
     max_waiting_per_pool: int = setting(
-        400, unit="calls", reason="Two pools whose queues are full leave a fifth of max_in_flight to a third.", ge=1
+        400, unit="calls", reason="If the queues of two pools are full, a fifth of max_in_flight remains.", ge=1
     )
     """Maximum number of calls that wait for a thread of one thread pool (transactions, reads, writes, heavy). Further
     calls get an error that tells the client to retry."""
@@ -140,8 +144,8 @@ class ServerSettings(Section):
     max_connections_per_address: int = setting(
         1024,
         unit="connections",
-        reason="One machine should not use up the connections of all others. A quarter of them is as many as"
-        " Hive's whole server has. Raise it if clients come through a proxy or address translation.",
+        reason="One machine must not use up the connections of all others. This is a quarter of max_connections, and"
+        " as many as Hive allows in total. Raise it if clients connect through a proxy or address translation.",
         ge=0,
     )
     """Maximum number of connections from one client address. Further connections are refused with an error. 0: only
@@ -162,7 +166,7 @@ class ServerSettings(Section):
     max_in_flight: int = setting(
         1024,
         unit="calls",
-        reason="64 calls waiting for each thread: at 10 ms a call, the last of them waits less than a second.",
+        reason="64 waiting calls per thread: at 10 ms per call, the last one waits less than a second.",
         ge=1,
     )
     """Maximum number of calls that run or wait for a thread, not counting those of transactions and locks. Further
@@ -170,8 +174,8 @@ class ServerSettings(Section):
     max_calls_per_user: int = setting(
         0,
         unit="calls",
-        reason="Off: a site with one engine has one user. Where several share the server, a quarter of max_in_flight"
-        " leaves room for the others.",
+        reason="Off: a site with one engine has one user. If several users share the server, a quarter of"
+        " max_in_flight leaves room for the others.",
         ge=0,
     )
     """Maximum number of calls of one user that run or wait for a thread. Further calls get a MetaException. The user is
@@ -179,19 +183,19 @@ class ServerSettings(Section):
     max_calls_per_address: int = setting(
         0, unit="calls", reason="Off: behind a proxy all clients have one address.", ge=0
     )
-    """The same for calls from one client address. 0: no limit."""
+    """Maximum number of calls from one client address that run or wait for a thread. 0: no limit."""
     max_message_bytes: SizeBytes = hive_setting(100 * 1024 * 1024, "server.max.message.size", ge=1024)
     """Maximum size of a message. A larger message is refused with an error, and its connection is closed."""
     buffer_budget_bytes: SizeBytes = setting(
         1024**3,
-        reason="A request of the 100 MiB that are allowed takes up to 0.8 GiB when it is decoded.",
+        reason="A request of max_message_bytes (100 MiB) takes up to 0.8 GiB when it is decoded.",
         ge=1024 * 1024,
     )
-    """Memory for requests that have not arrived whole or whose call runs, with what was decoded of them, for
-    handshakes, and for replies that clients have not taken, over all connections. When it is used up, connections are
-    closed, first those that hold the most bytes for the longest time."""
+    """Memory of all connections for requests that have not arrived completely or whose call is running, including their
+    decoded form, for handshakes, and for replies that clients have not read. When it is used up, connections are
+    closed, beginning with those that have held the most bytes for the longest time."""
     max_session_bytes: SizeBytes = setting(
-        64 * 1024, reason="A user in 150 groups takes 50 KiB, at four bytes a character.", ge=2048
+        64 * 1024, reason="A user in 150 groups takes 50 KiB, at four bytes per character.", ge=2048
     )
     """Maximum size of what one connection sets: its user and groups (set_ugi), variables (setMetaConf) and options
     (setOption). Calls that would exceed it are refused."""
@@ -199,24 +203,24 @@ class ServerSettings(Section):
     """Maximum size of what all connections together set. When it is reached, a connection may not set more than 1
     KiB."""
     message_timeout_s: Seconds = setting(
-        120.0, reason="100 MiB at 1 MiB/s take 100 s; a client that stalls longer is gone.", gt=0
+        120.0, reason="100 MiB at 1 MiB/s take 100 s; a client that takes longer is gone.", gt=0
     )
     """A connection is closed if a message has not arrived completely within this time. Time that the server spends on
     decoding it is not counted."""
     write_timeout_s: Seconds = setting(
         60.0,
-        reason="A working client takes megabytes in that time; one that takes less only keeps its reply in memory.",
+        reason="A working client reads megabytes in this time. A slower one only occupies memory with its reply.",
         gt=0,
     )
     """A client that reads less than 64 KiB of its reply within this time is disconnected. inf: never. While the server
     stops, the limit is at most a tenth of drain_timeout_s."""
     first_call_timeout_s: Seconds = setting(
-        60.0, reason="Clients connect in order to call; Hive's send set_ugi at once.", gt=0
+        60.0, reason="Clients connect to send calls; Hive's clients send set_ugi at once.", gt=0
     )
     """A connection that has not sent a call within this time is closed. inf: never."""
     idle_timeout_s: Seconds = setting(
         math.inf,
-        reason="Clients of Hive keep their connections for days and notice a closed one by a failed call.",
+        reason="Hive's clients keep connections for days, and notice a closed connection only by a failed call.",
         gt=0,
     )
     """A connection that has sent calls before, and has been idle for this long, is closed. inf: never. Linux only."""
@@ -224,18 +228,18 @@ class ServerSettings(Section):
         600.0, reason="Hive's clients wait 600 s for an answer; nobody receives a later one.", gt=0
     )
     """A call that takes longer than this gets an error. inf: never."""
-    drain_timeout_s: Seconds = setting(30.0, reason="Kubernetes kills a process 30 s after it asked it to stop.", ge=0)
+    drain_timeout_s: Seconds = setting(30.0, reason="Kubernetes kills a process 30 s after SIGTERM.", ge=0)
     """Time that running calls have to finish after SIGTERM. Then their connections are closed."""
     tls_enabled: bool = setting(False, site_keys=metastore_keys("use.SSL"))
     """true: clients must use TLS, version 1.2 or later. Connections without TLS are refused."""
     tls_certificate_file: OptionalPath = setting(None, site_keys=metastore_keys("keystore.path"), reloadable=True)
-    """The server's certificate and those of the authorities between it and the root: PEM, or with the key a key store
-    (PKCS12, JKS or JCEKS, its first key; needs hms-cache[tls]). Read again on SIGHUP, like the other files, for
-    connections from then on."""
+    """The server's certificate and those of the authorities between it and the root: PEM, or a key store (PKCS12, JKS or
+    JCEKS; needs hms-cache[tls]), whose first key is used. This file and the other TLS files are read again on SIGHUP,
+    for new connections."""
     tls_key_file: OptionalPath = setting(None, reloadable=True)
     """PEM file with the certificate's key. Empty: it is in tls_certificate_file."""
     tls_key_password: SecretStr = setting(SecretStr(""), site_keys=metastore_keys("keystore.password"), reloadable=True)
-    """Password of the key, or of the key store and its key. Better in a file: tls_key_password_file."""
+    """Password of the key, or of the key store and its key. Prefer tls_key_password_file."""
     tls_key_password_file: OptionalPath = setting(None, reloadable=True)
     """File whose first line is that password."""
     tls_key_password_command: str = setting("", reloadable=True)
@@ -251,7 +255,7 @@ class ServerSettings(Section):
     Needs hms-cache[tls]."""
     tls_minimum_version: Literal["1.2", "1.3"] = setting(
         "1.2",
-        reason="Browsers and Java's own defaults gave 1.1 up years ago (RFC 8996).",
+        reason="Browsers and Java's defaults dropped 1.1 years ago (RFC 8996).",
         site_keys=metastore_keys("ssl.protocol.blacklist", before="hive."),
         from_site=_oldest_not_blacklisted,
         reloadable=True,
@@ -261,9 +265,9 @@ class ServerSettings(Section):
     """Cipher suites of TLS 1.2, in OpenSSL's syntax; all suites of 1.3 are allowed. Empty: OpenSSL's default, without
     suites that lack forward secrecy."""
     tls_handshake_timeout_s: Seconds = setting(10.0, reason="A handshake is two round trips.", gt=0, le=3600)
-    """A client that has not finished its handshake by then is disconnected."""
-    audit: Literal["all", "writes", "off"] = setting("writes", reason="Reads are most of the calls and change nothing.")
-    """Which calls get an audit line, in the shape of Hive's HiveMetaStore.audit log."""
+    """Maximum time for a TLS handshake. After that, the client is disconnected."""
+    audit: Literal["all", "writes", "off"] = setting("writes", reason="Most calls are reads, which change nothing.")
+    """Calls that get an audit line, in the format of Hive's HiveMetaStore.audit log."""
     audit_format: Literal["hive", "json"] = setting("hive")
     """hive: ugi=…, ip=…, cmd=… separated by tabs, with texts from clients escaped by backslashes; json: an object with
     the same names, and method, outcome, allowed, principal, mechanism and objects."""
@@ -273,26 +277,26 @@ class ServerSettings(Section):
     """Memory for audit lines that wait to be written. When it is full, further lines are dropped and counted."""
 
     audit_file: OptionalPath = setting(None, reloadable=True)
-    """File that audit lines are appended to, in the form of log.format, instead of the log. With several workers each
-    has a file of its own, with .worker0, .worker1, … after the name. SIGHUP opens it anew."""
+    """File to which audit lines are appended, in the form of log.format, instead of the log. With several workers, each
+    has a file of its own, with .worker0, .worker1, … after the name. SIGHUP reopens it."""
     audit_file_bytes: SizeBytes = setting(
         100 * 1024 * 1024, reason="Some 500,000 ordinary lines.", ge=64 * 1024, reloadable=True
     )
-    """Size at which the file is renamed to FILE.1 and a new one is begun."""
+    """Size at which the file is renamed to FILE.1 and a new file is created."""
     audit_files_kept: int = setting(
         10, unit="files", reason="With the size above, 1.1 GB.", ge=1, le=10_000, reloadable=True
     )
-    """How many files are kept beside the one that is written; the oldest is deleted."""
+    """Number of renamed files to keep; the oldest is deleted."""
     audit_syslog: str = setting("", reloadable=True)
-    """Syslog that audit lines are sent to instead of the log, facility authpriv: the path of its socket, such as
-    /dev/log, or HOST:PORT for UDP."""
+    """Syslog to which audit lines are sent instead of the log, with the facility authpriv: the path of its socket, such
+    as /dev/log, or HOST:PORT for UDP."""
 
     @model_validator(mode="after")
     def _syslog_has_an_address(self) -> Self:
         host, _, port = self.audit_syslog.rpartition(":")
         is_address = bool(host) and port.isdecimal() and 0 < int(port) < 65536
         if self.audit_syslog and not self.audit_syslog.startswith("/") and not is_address:
-            raise ValueError("audit_syslog is the path of a socket or HOST:PORT")
+            raise ValueError("audit_syslog must be the path of a socket or HOST:PORT")
         return self
 
     @model_validator(mode="after")
@@ -304,12 +308,12 @@ class ServerSettings(Section):
             if problem is not None:
                 raise ValueError(f"{name}{problem}")
             if one.port and ((one.host, one.port) in taken):
-                raise ValueError(f"{name}port {one.port} is there twice")
+                raise ValueError(f"{name}port {one.port} is used twice")
             taken.add((one.host, one.port))
         return self
 
     def ports(self) -> tuple[ServerSettings, ...]:
-        """These settings for each port: as they are, then as each of the listeners has them."""
+        """Returns the settings for each port: these settings, then those of each listener."""
         return (self.model_copy(update={"listeners": ()}), *map(self._of_listener, self.listeners))
 
     def _of_listener(self, listener: ListenerSettings) -> ServerSettings:
@@ -327,5 +331,5 @@ class ServerSettings(Section):
         if self.tls_client_crl_file is not None and not any(
             one.tls_client_certificates != "none" for one in self.ports()
         ):
-            raise ValueError("tls_client_crl_file needs tls_client_certificates: no client shows one that is revoked")
+            raise ValueError("tls_client_crl_file needs tls_client_certificates: otherwise clients present none")
         return self

@@ -14,7 +14,7 @@ _ZERO = re.compile(r"0+\s*[A-Za-z]*")
 
 
 def _unless_zero(text: str) -> str:
-    """As `unless_negative`, of a time that zero switches off, too."""
+    """Like `unless_negative`, for a time that zero also disables."""
     return "inf" if _ZERO.fullmatch(text.strip()) else unless_negative(text)
 
 
@@ -29,7 +29,7 @@ class TransactionSettings(Section):
         site_keys=metastore_keys("repl.txn.timeout", before="hive."),
         gt=0,
     )
-    """The same time-out, for transactions that replication opened."""
+    """The time-out of transactions that replication opened."""
     housekeeping_interval_s: Seconds = setting(
         60.0, reason="Hive's default for its housekeeper.", site_keys=metastore_keys("acid.housekeeper.interval"), gt=0
     )
@@ -41,14 +41,14 @@ class TransactionSettings(Section):
     max_open_batch: int = hive_setting(1000, "txn.max.open.batch", before="hive.", unit="transactions", ge=1)
     """Maximum number of transactions that one call opens. A request for more gets this many."""
     max_combined: int = setting(
-        64, unit="calls", reason="Row locks are held until the last of them is done: 64 take some 20 ms.", ge=1, le=1000
+        64, unit="calls", reason="Row locks are held until the last call is done: 64 take some 20 ms.", ge=1, le=1000
     )
     """Maximum number of waiting calls of the same kind that are combined into one database transaction. The kinds are
     open_txns, allocate_table_write_ids and commit_txn together; lock, check_lock and unlock together; heartbeat; and
     get_open_txns with get_open_txns_req, which share one read. 1: calls are not combined."""
     open_timeout_ms: WholeMilliseconds = setting(
         1000,
-        reason="Hive's default; every server of one database must agree on it.",
+        reason="Hive's default; it must be the same for all servers of a database.",
         site_keys=metastore_keys("txn.opentxn.timeout", before="hive."),
         gt=0,
     )
@@ -63,7 +63,7 @@ class TransactionSettings(Section):
     waits for it. auto: on, except on SQLite."""
     min_history_write_id: bool = setting(
         True,
-        reason="Hive 4.0 has it off but its clients send the call.",
+        reason="It is off in Hive 4.0, but Hive's clients send the calls.",
         site_keys=metastore_keys("txn.use.minhistorywriteid", before="hive."),
     )
     """Whether to record the write ids that readers announce, so that a cleaner does not wait for readers of other
@@ -72,7 +72,7 @@ class TransactionSettings(Section):
     @field_validator("min_history_level", mode="before")
     @classmethod
     def _yes_or_no(cls, value: object) -> object:
-        """Site files say true and false."""
+        """Converts true and false of site files."""
         return {"true": "on", "false": "off"}.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 

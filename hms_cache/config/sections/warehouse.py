@@ -40,18 +40,18 @@ KNOWN_SCHEMES = (
     "oci",
     "tos",
 )
-"""File systems that Hadoop has a driver for: its own, those of cloud providers, Alluxio, JuiceFS and Databricks."""
+"""File systems for which there is a Hadoop driver: from Hadoop, cloud providers, Alluxio, JuiceFS and Databricks."""
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|file:")
-"""How a URI begins; ``hdfs:/path`` is one, on the default file system of the scheme."""
+"""The beginning of a URI; ``hdfs:/path`` is one, on the default file system of the scheme."""
 
 
 def _location_uri(text: str, default_file_system: str) -> str:
-    """A directory as the location that clients get to see, as Hadoop writes it.
+    """Converts a directory to the location that clients see, as Hadoop writes it.
 
-    A path lies on the default file system; one that is relative, or begins with ``~``, is of this machine. Nothing is
-    percent-encoded: Hadoop's paths are not.
+    A path is on the default file system; a relative path, or one that begins with ``~``, is on this machine. Nothing is
+    percent-encoded, as in Hadoop's paths.
     """
     if not text or _SCHEME.match(text):
         return text.rstrip("/")
@@ -82,9 +82,7 @@ class WarehouseSettings(Section):
     """Directories, in addition to the two above, below which this server can create, list, move and delete files. The
     directories of databases that it created, or that existed before, are also allowed if one of these directories has
     the same scheme. Objects in other places can be registered, but their files are not touched."""
-    allowed_schemes: Words = setting(
-        KNOWN_SCHEMES, reason="The file systems that Hadoop has drivers for, of its own or from their makers."
-    )
+    allowed_schemes: Words = setting(KNOWN_SCHEMES, reason="All file systems for which there is a Hadoop driver.")
     """Schemes that locations of tables and partitions can have, in addition to those of the directories above. Allowing
     a scheme does not give access to a file system; only the directories named above do."""
     file_timeout_s: Seconds = setting(
@@ -92,17 +90,17 @@ class WarehouseSettings(Section):
     )
     """Maximum time for a file system operation, also on a local file system. After that, a call that needs it fails."""
     file_wait_with_locks_s: Seconds = setting(
-        0.5, reason="On SQLite other writers wait meanwhile. Local disks and near object stores answer sooner.", gt=0
+        0.5, reason="On SQLite, other writers wait meanwhile. Local disks and near object stores are faster.", gt=0
     )
     """Maximum time for a file system operation while a write holds database locks. After that, the write is rolled
     back, waits without locks, and runs again. A rename on a local file system can take four times as long; a move on a
     remote file system that is not an object store can take file_move_timeout_s."""
     file_move_timeout_s: Seconds = setting(
-        600.0, reason="Object stores move and delete file by file, some thousand a minute.", gt=0
+        600.0, reason="Object stores move and delete file by file, some thousand per minute.", gt=0
     )
-    """As file_timeout_s, for moving or deleting a directory of a remote file system. A deletion continues after
-    that."""
-    file_threads: int = setting(32, reason="Twice the calls that reach the database at once.", ge=1)
+    """Like file_timeout_s, for moving or deleting a directory on a remote file system. A deletion continues after this
+    time."""
+    file_threads: int = setting(32, reason="Twice the default of server.threads.", ge=1)
     """Maximum number of concurrent operations on each file system: each host, bucket, and mount of this machine. An
     operation that does not return keeps its thread."""
     listing_max_entries: int = setting(
@@ -110,11 +108,11 @@ class WarehouseSettings(Section):
     )
     """Maximum number of files and directories that are listed for the statistics of a directory (numFiles, totalSize).
     Above it, the object gets no statistics."""
-    listing_timeout_s: Seconds = setting(10.0, reason="Clients wait for it; only optimizers need it.", gt=0)
+    listing_timeout_s: Seconds = setting(10.0, reason="Clients wait for it, but only optimizers use the result.", gt=0)
     """Maximum time for such a listing."""
     shared_location_max_tables: int = setting(
         200_000,
-        reason="Hive's schema has no index over locations. About a second, while the write holds its locks.",
+        reason="Hive's schema has no index on locations. This takes about a second, while the write holds locks.",
         ge=0,
     )
     """Maximum number of tables whose locations are compared with a directory that is about to be deleted, emptied or
@@ -124,8 +122,8 @@ class WarehouseSettings(Section):
         2_000, reason="Each drop compares them, which takes the database some ten milliseconds.", ge=0
     )
     """Maximum number of partitions of a table whose locations are compared when some of them are dropped, truncated or
-    renamed, because others may lie in the same directory, whose files then stay. In a larger table, only partitions
-    that lie there by their names are looked for."""
+    renamed: files in a directory that other partitions use as well are kept. In a larger table, only partitions whose
+    default location is there are looked for."""
     options: dict[str, dict[str, Any]] = setting({})
     """Arguments for fsspec's drivers, one table per scheme: [warehouse.options.s3a]. Values are never shown."""
 
@@ -147,5 +145,5 @@ class WarehouseSettings(Section):
 
     @property
     def external_or_managed_directory(self) -> str:
-        """Where an external table without a location goes."""
+        """The directory of external tables without a location."""
         return self.external_directory or self.directory

@@ -10,7 +10,7 @@ class WorkloadSettings(Section):
     """Resource plans and scheduled queries of HiveServer2."""
 
     default_pool_size: int = hive_setting(4, "wm.default.pool.size", unit="queries", ge=0)
-    """Parallel queries of the pool that a new resource plan gets; 0: it gets none."""
+    """Number of parallel queries in the pool of a new resource plan; 0: it has no pool."""
     scheduled_queries: bool = setting(True, site_keys=metastore_keys("scheduled.queries.enabled"))
     """Whether this server stores scheduled queries and hands them out."""
     scheduled_query_timeout_s: Seconds = setting(
@@ -55,10 +55,10 @@ class WorkloadSettings(Section):
         from_site=unless_negative,
         ge=0,
     )
-    """Statistics of operators that HiveServer2 has reported of queries (add_runtime_stats) are deleted when they are
-    older than this; inf: never."""
+    """Age at which statistics of operators that HiveServer2 reported for queries (add_runtime_stats) are deleted; inf:
+    never."""
     replication_metrics_retention_s: Seconds = hive_setting(
         7 * 86400.0, "repl.metrics.max.age", from_site=unless_negative, ge=0
     )
-    """Metrics of replication (add_replication_metrics) whose execution began longer ago than this are deleted; inf:
-    never."""
+    """Time since the start of an execution after which its replication metrics (add_replication_metrics) are deleted;
+    inf: never."""
