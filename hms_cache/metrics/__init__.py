@@ -1,4 +1,4 @@
-"""What the server counts and times, for Prometheus and for the pages.
+"""Counts and durations, for Prometheus and for the pages.
 
 >>> from hms_cache.metrics import Metrics
 >>> metrics = Metrics()

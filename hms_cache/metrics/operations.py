@@ -1,5 +1,6 @@
-"""What the server is doing and did last that somebody asked for: administrators' commands, and calls that change the
-catalog. For the page of operations; counts and durations of all calls are metrics.
+"""Running and recent operations that users requested: administrators' commands, and calls that change the catalog.
+
+They are shown on the page of operations. Counts and durations of all calls are metrics.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Literal
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.values import frozen
 
-#: Finished operations that are remembered: some screens full, about 100 KB.
+#: Number of finished operations that are kept: a few screens, about 100 KB.
 REMEMBERED_OPERATIONS = 200
 
-#: Longest subject, and longest outcome, that is kept: a call may name thousands of partitions, and an error name what a
-#: client sent, however long.
+#: Maximum length of a subject or an outcome: a call may name thousands of partitions, and an error may contain long
+#: texts from a client.
 _LONGEST_SUBJECT = 300
 
 Kind = Literal["command", "call"]
@@ -25,7 +26,7 @@ Kind = Literal["command", "call"]
 
 @frozen
 class StartedOperation:
-    """What is known of an operation from its start."""
+    """The facts about an operation that are known when it starts."""
 
     identifier: int
     kind: Kind
@@ -38,21 +39,21 @@ class StartedOperation:
 
 @dataclass(slots=True, eq=False)
 class Operation:
-    """One operation on its way. Its own thread writes `done`, `total` and `note`; others only read them."""
+    """A running operation. Its own thread writes `done`, `total` and `note`; other threads only read them."""
 
     start: StartedOperation
     began_s: float
-    """Of the monotonic clock."""
+    """Start on the monotonic clock."""
     done: int = 0
     total: int | None = None
     note: str = ""
     cancelled: threading.Event = field(default_factory=threading.Event)
-    """Set when nobody waits for the outcome any more; long work looks at it between its steps."""
+    """Set when the result is no longer needed. Long operations check it between their steps."""
 
 
 @frozen
 class FinishedOperation(StartedOperation):
-    """What is remembered of an operation. ``outcome`` is `ok` or what went wrong."""
+    """A finished operation. ``outcome`` is `ok` or the error."""
 
     duration_s: float
     outcome: str
@@ -60,7 +61,7 @@ class FinishedOperation(StartedOperation):
 
 @frozen
 class RunningOperation(StartedOperation):
-    """What is seen of an operation on its way. ``total`` is None while nobody knows it."""
+    """The progress of a running operation. ``total`` is None if it is not known yet."""
 
     running_s: float
     done: int
@@ -69,7 +70,7 @@ class RunningOperation(StartedOperation):
 
 
 class Operations:
-    """The register. ``_lock`` guards everything below it."""
+    """The register of operations. ``_lock`` guards the attributes below it."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock: Clock = clock or SystemClock()
@@ -79,7 +80,7 @@ class Operations:
         self._last: deque[FinishedOperation] = deque(maxlen=REMEMBERED_OPERATIONS)
 
     def begin(self, kind: Kind, name: str, subject: str, who: str) -> Operation:
-        """Register one that starts now; give it to :meth:`end`, in ``finally``."""
+        """Registers an operation that starts now. Pass it to :meth:`end` in ``finally``."""
         start = StartedOperation(next(self._ids), kind, name, subject[:_LONGEST_SUBJECT], who, self._clock.epoch_s())
         operation = Operation(start, self._clock.monotonic_s())
         with self._lock:
@@ -87,7 +88,7 @@ class Operations:
         return operation
 
     def end(self, operation: Operation, outcome: str) -> None:
-        """It is over, one way or the other. A second end of the same operation does nothing."""
+        """Registers the end of an operation, successful or not. Does nothing if it was called before."""
         duration_s = self._clock.monotonic_s() - operation.began_s
         finished = FinishedOperation(
             **asdict(operation.start), duration_s=duration_s, outcome=outcome[:_LONGEST_SUBJECT]
@@ -97,7 +98,7 @@ class Operations:
                 self._last.append(finished)
 
     def running(self) -> list[RunningOperation]:
-        """Those on their way, the oldest first."""
+        """Returns the running operations, the oldest first."""
         with self._lock:
             running = list(self._running.values())
         now_s = self._clock.monotonic_s()
@@ -113,11 +114,11 @@ class Operations:
         ]
 
     def running_commands(self) -> int:
-        """How many commands are on their way."""
+        """Returns the number of running commands."""
         with self._lock:
             return sum(one.start.kind == "command" for one in self._running.values())
 
     def last(self) -> list[FinishedOperation]:
-        """Those that ended, the latest first."""
+        """Returns the finished operations, the latest first."""
         with self._lock:
             return list(reversed(self._last))

@@ -7,9 +7,9 @@ from hms_cache.values import frozen
 
 @frozen
 class PortState:
-    """One of them, now."""
+    """The current state of a port."""
 
     uri: str
     authentication: str
-    """How clients show who they are; ``none``: they do not."""
+    """The mechanisms with which clients authenticate; ``none`` if they need not."""
     connections: int

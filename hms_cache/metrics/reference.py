@@ -1,6 +1,6 @@
-"""The metrics' reference page, written from their declarations.
+"""Generates the reference page of the metrics from their declarations.
 
-``python -m hms_cache.metrics.reference`` writes ``docs/metrics.md``; a test compares.
+``python -m hms_cache.metrics.reference`` writes ``docs/metrics.md``. A test checks that it is up to date.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _INTRODUCTION = """\
 
 Written from the declarations in `hms_cache/metrics/registry.py` by `make generate`.
 
-`GET /metrics` on the management port answers all of them in Prometheus' text format, with those of the process
-(`process_…`, `python_info`). Labels have few values: a method, an outcome, a reason, never the name of a table or of a
-client. `GET /jsonmetrics` answers those of the event processor under the names that Impala's documentation gives them;
-`events-processor.avg-events-fetch-duration` is, as there, the time to fetch a batch and to process it.
+`GET /metrics` on the management port returns all of them in Prometheus' text format, with those of the process
+(`process_…`, `python_info`). Labels have few values: a method, an outcome, a reason, but never the name of a table or a
+client. `GET /jsonmetrics` returns those of the event processor under the names in Impala's documentation;
+`events-processor.avg-events-fetch-duration` is, as in Impala, the time for fetching and processing a batch.
 
 | metric | type | labels | meaning |
 |---|---|---|---|
@@ -29,7 +29,7 @@ client. `GET /jsonmetrics` answers those of the event processor under the names 
 
 
 def rows() -> list[tuple[str, str, str, str]]:
-    """(name, type, labels, meaning) of every metric of ours, by name."""
+    """Returns (name, type, labels, meaning) of each of our metrics, by name."""
     metrics = Metrics()
     found: list[tuple[str, str, str, str]] = []
     for subsystem in (
@@ -56,14 +56,14 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 def markdown() -> str:
-    """The text of ``docs/metrics.md``."""
+    """Returns the text of ``docs/metrics.md``."""
     return _INTRODUCTION + "".join(
         f"| `{name}` | {kind} | {labels} | {meaning} |\n" for name, kind, labels, meaning in rows()
     )
 
 
 def main() -> None:
-    """Write the page into the checkout that this module runs from."""
+    """Writes the page into the checkout of this module."""
     root = Path(__file__).parents[2]
     (root / "docs" / "metrics.md").write_text(markdown(), encoding="utf-8")
     sys.stdout.write("docs/metrics.md\n")

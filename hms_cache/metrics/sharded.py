@@ -1,9 +1,9 @@
-"""Counters and histograms that cost next to nothing to raise, from any thread.
+"""Counters and histograms that any thread can increase at almost no cost.
 
-prometheus-client takes a lock and finds its child by labels on each call, several microseconds in all: too much for a
-call that is answered in ten. Here every thread counts into a dictionary of its own, without a lock, and only a scrape
-adds the threads up. Counts are exact: no thread writes into another's shard. Shards of threads that have ended are
-added up in one, so nothing is forgotten, and nothing grows with threads that come and go.
+prometheus-client takes a lock and looks up labels for each call, which takes several microseconds: too much for a call
+that is answered in ten. Here, each thread counts in a dictionary of its own, without a lock, and a scrape adds up the
+dictionaries of all threads. Counts are exact, because no thread writes to the shard of another one. Shards of threads
+that have ended are merged, so no count is lost, and memory does not grow with the number of threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-#: Upper bounds in seconds. From a hot answer (tens of microseconds) to the time-out of Hive's clients.
+#: Upper bounds in seconds: from a hot answer (tens of microseconds) to the time-out of Hive's clients.
 DURATION_BOUNDS_S: tuple[float, ...] = (
     0.000025,
     0.00005,
@@ -44,11 +44,11 @@ S = TypeVar("S")
 
 
 _FEW_SHARDS = 32
-"""Up to which it is not looked whose threads have ended."""
+"""Up to this number of shards, threads that have ended are not looked for."""
 
 
 class _ShardedFamily(Collector, Generic[S]):
-    """A family whose observations each thread keeps in a shard of its own, a dictionary by label values."""
+    """A family of metrics with one shard per thread: a dictionary by label values."""
 
     def __init__(self, name: str, documentation: str, label_names: Sequence[str] = ()) -> None:
         self.name = name
@@ -56,15 +56,15 @@ class _ShardedFamily(Collector, Generic[S]):
         self.label_names = tuple(label_names)
         self._local = threading.local()
         self._lock = threading.Lock()
-        """Guards what follows; a dictionary of ``_shards`` is written by its thread alone."""
+        """Guards the attributes below. Each dictionary in ``_shards`` is written only by its thread."""
         self._shards: list[tuple[threading.Thread, dict[Labels, S]]] = []
         self._of_ended: dict[Labels, S] = {}
-        """What threads that have ended have counted. Never changed: another dictionary takes its place."""
+        """Counts of threads that have ended. This dictionary is never changed, only replaced."""
         self._looked_at = _FEW_SHARDS
-        """How many shards there may be until it is looked again whose threads have ended."""
+        """Number of shards at which threads that have ended are looked for."""
 
     def _sum(self, shards: Iterable[Mapping[Labels, S]]) -> dict[Labels, S]:
-        """All shards added up, in values of its own."""
+        """Returns the sums of all shards, as new values."""
         raise NotImplementedError
 
     def _new_shard(self) -> dict[Labels, S]:
@@ -77,7 +77,7 @@ class _ShardedFamily(Collector, Generic[S]):
         return shard
 
     def _join_ended(self) -> None:
-        """Under the lock. A thread that is not alive writes no more."""
+        """Merges the shards of threads that have ended, and write no more. The caller holds the lock."""
         alive: list[tuple[threading.Thread, dict[Labels, S]]] = []
         ended = [self._of_ended]
         for thread, shard in self._shards:
@@ -86,14 +86,14 @@ class _ShardedFamily(Collector, Generic[S]):
             else:
                 ended.append(shard)
         self._shards, self._of_ended = alive, self._sum(ended)
-        # Twice as many, so that each shard is looked at a few times only.
+        # Twice as many, so that each shard is examined only a few times.
         self._looked_at = max(_FEW_SHARDS, 2 * len(alive))
 
     def _totals(self) -> dict[Labels, S]:
-        """Of all threads, in values of its own."""
+        """Returns the sums of all threads, as new values."""
         with self._lock:
             shards, of_ended = [shard for _, shard in self._shards], self._of_ended
-        # Copies, each by one C call: the owner may add keys meanwhile.
+        # Copies, each made by one C call, because the owner may add keys meanwhile.
         return self._sum([of_ended, *(shard.copy() for shard in shards)])
 
 
@@ -105,11 +105,11 @@ class TallyFamily(_ShardedFamily[float]):
         self._sources: list[Callable[[], Mapping[Labels, float]]] = []
 
     def include(self, source: Callable[[], Mapping[Labels, float]]) -> None:
-        """Add counts that their owner keeps, read at a scrape through `source`; they must never fall."""
+        """Adds counts that are stored elsewhere and read by `source` during a scrape; they must never decrease."""
         self._sources.append(source)
 
     def add(self, labels: Labels = (), amount: float = 1) -> None:
-        """Raise the count of these label values, in the order of ``label_names``."""
+        """Increases the count of these label values, in the order of ``label_names``."""
         try:
             shard: dict[Labels, float] = self._local.shard
         except AttributeError:
@@ -117,11 +117,11 @@ class TallyFamily(_ShardedFamily[float]):
         shard[labels] = shard.get(labels, 0) + amount
 
     def value(self, labels: Labels = ()) -> float:
-        """The count of these label values, over all threads."""
+        """Returns the count of these label values in all threads."""
         return self.values().get(labels, 0)
 
     def values(self) -> dict[Labels, float]:
-        """All counts by label values."""
+        """Returns all counts by label values."""
         return self._sum([self._totals(), *(source() for source in self._sources)])
 
     def _sum(self, shards: Iterable[Mapping[Labels, float]]) -> dict[Labels, float]:
@@ -142,7 +142,8 @@ class TallyFamily(_ShardedFamily[float]):
 
 
 class CountFamily(Collector):
-    """A counter whose number its owner keeps, read at a scrape through a function. ``name`` ends in ``_total``."""
+    """A counter whose number is stored elsewhere and read by a function during a scrape. ``name`` ends in
+    ``_total``."""
 
     def __init__(self, name: str, documentation: str) -> None:
         self.name = name
@@ -150,11 +151,11 @@ class CountFamily(Collector):
         self._function: Callable[[], float] = lambda: 0.0
 
     def set_function(self, function: Callable[[], float]) -> None:
-        """Have the number read from here; it must never fall."""
+        """Sets the function that returns the number, which must never decrease."""
         self._function = function
 
     def value(self) -> float:
-        """The number now."""
+        """Returns the current number."""
         return self._function()
 
     def collect(self) -> Iterable[CounterMetricFamily]:
@@ -164,7 +165,8 @@ class CountFamily(Collector):
 
 
 class _Durations:
-    """Observations of one thread for one set of label values. The last count is of those above all bounds."""
+    """Observations of one thread for one set of label values. The last count is that of observations above all
+    bounds."""
 
     __slots__ = ("counts", "sum_s")
 
@@ -177,7 +179,7 @@ class DurationFamily(_ShardedFamily[_Durations]):
     """A histogram of seconds with labels. ``name`` ends in ``_seconds``."""
 
     def observe(self, seconds: float, labels: Labels = ()) -> None:
-        """Count one duration under these label values, in the order of ``label_names``."""
+        """Counts one duration with these label values, in the order of ``label_names``."""
         try:
             shard: dict[Labels, _Durations] = self._local.shard
         except AttributeError:
@@ -189,7 +191,7 @@ class DurationFamily(_ShardedFamily[_Durations]):
         durations.sum_s += seconds
 
     def totals(self) -> dict[Labels, tuple[list[int], float]]:
-        """By label values: (observations per bucket, the last above all bounds; their sum in seconds)."""
+        """Returns by label values: (observations per bucket, the last one above all bounds; their sum in seconds)."""
         return {labels: (durations.counts, durations.sum_s) for labels, durations in self._totals().items()}
 
     def _sum(self, shards: Iterable[Mapping[Labels, _Durations]]) -> dict[Labels, _Durations]:
@@ -216,8 +218,8 @@ class DurationFamily(_ShardedFamily[_Durations]):
 
 
 def quantile_s(counts: Sequence[int], fraction: float) -> float:
-    """The bound of :data:`DURATION_BOUNDS_S` below which ``fraction`` of the observations lie; 0 without any, inf
-    above all."""
+    """Returns the bound of :data:`DURATION_BOUNDS_S` below which ``fraction`` of the observations are: 0 without
+    observations, inf above all bounds."""
     wanted = fraction * sum(counts)
     if wanted == 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""What one thread pool of the server is doing, as the pages show it."""
+"""The load of a thread pool of the server, for the pages."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from hms_cache.values import frozen
 
 @frozen
 class ThreadPoolLoad:
-    """One thread pool at one moment."""
+    """The state of one thread pool at one moment."""
 
     pool: str
     threads: int
-    """That take new calls; those that a stuck call holds are not among them."""
+    """Number of threads that take new calls, without those that stuck calls occupy."""
     running: int
     waiting: int
     max_waiting: int
-    """One more is refused."""
+    """Maximum number of waiting calls; further calls are refused."""
     oldest_wait_s: float
     stuck: int
-    """Calls past `server.request_timeout_s` whose thread has not come back."""
+    """Calls that have exceeded `server.request_timeout_s` and still occupy a thread."""
     refused: int
     begun: int
     mean_wait_s: float
-    """Of all that have begun."""
+    """Mean wait of all calls that have begun."""
     held_back: int = 0
-    """Of those that wait: calls with large replies that let others pass (`server.large_reply_threads`)."""
+    """Waiting calls with large replies that let others pass (`server.large_reply_threads`)."""

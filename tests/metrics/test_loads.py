@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.metrics.loads import LONGEST_NAME, BusiestNames, CallLoads
+from hms_cache.metrics.loads import MAX_NAME_CHARACTERS, BusiestNames, CallLoads
 
 CALLS = st.lists(st.tuples(st.sampled_from("abcdefghij"), st.integers(1, 50)), max_size=200)
 
@@ -34,7 +34,7 @@ def test_long_names_are_cut() -> None:
     for number in range(1000):
         loads.add("u" * 10**6 + str(number), f"10.0.0.{number}", "t" * 10**6, 0.001, 1)
     rows = [*loads.by_user(), *loads.by_address(), *loads.by_table()]
-    assert max(len(one.name) for one in rows) == LONGEST_NAME
+    assert max(len(one.name) for one in rows) == MAX_NAME_CHARACTERS
     assert len(loads.by_address()) == 100
     assert loads.by_table()[0].loads == 1000
 

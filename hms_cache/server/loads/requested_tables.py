@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hms_cache.metrics.loads import LONGEST_NAME
+from hms_cache.metrics.loads import MAX_NAME_CHARACTERS
 from hms_cache.server.authorization.objects import DATABASES, TABLES
 
 _PlainNames = tuple[str, str, str]
@@ -28,7 +28,7 @@ def requested_table(arguments: Any) -> str:
     if not isinstance(database, str) or not isinstance(table, str):
         return ""
     # Cut first: both may be as long as a message.
-    return f"{database[:LONGEST_NAME]}.{table[:LONGEST_NAME]}".lower()
+    return f"{database[:MAX_NAME_CHARACTERS]}.{table[:MAX_NAME_CHARACTERS]}".lower()
 
 
 def _plan_of(arguments: Any) -> _PlainNames | None:
