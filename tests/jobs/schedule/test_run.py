@@ -199,7 +199,7 @@ def test_a_summary_that_cannot_be_written_takes_nothing_else_along(tmp_path: Pat
     words = ["jobs", "run", "--plan", str(plan), "--metrics", str(metrics), "--json", "--summary"]
     absent = run_command([*words, str(tmp_path / "absent" / "s.json")], ROOT)
     assert absent.returncode == 2
-    assert "absent is no directory" in absent.stderr and not metrics.exists()
+    assert "absent is not a directory" in absent.stderr and not metrics.exists()
     taken = run_command([*words, str(tmp_path)], ROOT)
     assert taken.returncode == 1
     assert f"{tmp_path} cannot be written: Is a directory" in taken.stderr

@@ -173,7 +173,7 @@ def test_another_history_is_an_error(sqlite_database: Database) -> None:
             update(NOTIFICATION_LOG).where(LOG.EVENT_ID == 10).values(TBL_NAME="another")
         ),
     )
-    with failing("event 10 is not the one that was read before under this id"):
+    with failing("event 10 is not the event that was read before with this id"):
         stream(sqlite_database).partitions(end, end)
     run_write(
         sqlite_database,
