@@ -182,7 +182,7 @@ def test_another_history_is_an_error(sqlite_database: Database) -> None:
             transaction.connection.execute(update(NOTIFICATION_SEQUENCE).values(NEXT_EVENT_ID=8)),
         ),
     )
-    with failing("the notification log ends at event 7, and event 10 was read from it before"):
+    with failing("the notification log ends at event 7, but event 10 was read from it before"):
         stream(sqlite_database).partitions(end, end)
     # A stream that runs notices when it asks for what is new.
     with failing("the notification log ends at event 7"):
