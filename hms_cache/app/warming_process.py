@@ -60,7 +60,7 @@ class WarmingProcess:
         return self._process
 
     def read(self, wanted: Sequence[Wanted], memory: MemoryFiles | None = None) -> SnapshotRead:
-        """As `SnapshotReads.read`; `memory`: where partitions that arrive as files are mapped.
+        """Like `SnapshotReads.read`; `memory`: where partitions that arrive as files are mapped.
 
         Raises DatabaseUnavailable (also after `close`), WarmingProcessLost.
         """

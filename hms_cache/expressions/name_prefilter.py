@@ -58,7 +58,7 @@ def _conditions(bound: Bound) -> Sequence[BoundNode]:
 
 
 def _beginnings(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[tuple[tuple[str, bool], ...] | None, int]:
-    """As `name_beginnings`, with the number of keys in them."""
+    """Like `name_beginnings`, with the number of keys in them."""
     conditions = _conditions(bound)
     begun = [""]
     used = 0

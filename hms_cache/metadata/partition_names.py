@@ -63,7 +63,7 @@ class PartitionNaming:
         self._prefixes = [escape_path_name(key.lower()) + "=" for key in keys]
 
     def name(self, values: Sequence[str | None]) -> str:
-        """As `make_partition_name`."""
+        """Like `make_partition_name`."""
         if len(values) != len(self._prefixes) or not values:
             return make_partition_name(self._keys, values)
         return "/".join(

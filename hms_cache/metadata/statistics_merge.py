@@ -331,7 +331,7 @@ def _neighbours_merged(parts: Sequence[_Part], sketches: Sequence[Sketch]) -> li
 
 
 def _end_of_line(points: Sequence[tuple[Bound | None, float]], count: int, *, rising: bool) -> Bound | None:
-    """As `_line`, with fractions as positions, and the position after the last partition as the right border."""
+    """Like `_line`, with fractions as positions, and the position after the last partition as the right border."""
     known = [(value, index) for value, index in points if value is not None]
     if not known:
         return None

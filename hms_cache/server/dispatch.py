@@ -251,7 +251,7 @@ class Dispatcher:
     def _run_registered(
         self, operations: Operations, handler: Handler, session: Session, message: Message
     ) -> tuple[str, bytes | None]:
-        """As `_run`, shown to administrators while it is running and afterwards."""
+        """Like `_run`, shown to administrators while it is running and afterwards."""
         about = _subject(message)
         operation = operations.begin("call", message.name, about, f"{session.user} at {session.peer}")
         ended = "error"

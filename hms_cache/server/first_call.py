@@ -22,7 +22,7 @@ class FirstCall:
         self._hot = hot
 
     def answer(self, connection: Connection, key: bytes, sequence: bytes) -> Reply | None:
-        """As `HotPath.answer`."""
+        """Like `HotPath.answer`."""
         reply = self._hot.answer(connection, key, sequence)
         if reply is not None:
             self._listener.first_call(connection)

@@ -280,7 +280,7 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         return self._closing or self._lower.is_closing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As asyncio's transports."""
+        """See asyncio's transports."""
         return self._lower.get_extra_info(name, default)
 
     def pause_reading(self) -> None:
@@ -301,7 +301,7 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         return self._lower.is_reading()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """As asyncio's transports."""
+        """See asyncio's transports."""
         self._lower.set_write_buffer_limits(high, low)
 
     def get_write_buffer_size(self) -> int:

@@ -58,7 +58,7 @@ class FileAccess:
         self._judged.update(zip(wanted, found, strict=True))
 
     def allow_texts_by_names(self, texts: Iterable[str]) -> list[AllowedLocation | None]:
-        """As `allow_text` for each text, but decided by names only: no file system is asked.
+        """Like `allow_text` for each text, but decided by names only: no file system is asked.
 
         For deletions after the commit, which check symbolic links themselves, without holding any database lock.
         """
@@ -71,7 +71,7 @@ class FileAccess:
         return [None if each is None else found[each] for each in parsed]
 
     def judge_texts(self, texts: Iterable[str | None]) -> None:
-        """As `judge`, for locations as stored."""
+        """Like `judge`, for locations as stored."""
         self.judge(location for text in texts if (location := self._parsed(text)) is not None)
 
     def allow(self, location: Location) -> AllowedLocation | None:
@@ -89,7 +89,7 @@ class FileAccess:
         return self.allow_making_all([location])[0]
 
     def allow_making_all(self, locations: Sequence[Location]) -> list[AllowedLocation | None]:
-        """As `allow_making`, for many locations at once: their file systems are asked in parallel."""
+        """Like `allow_making`, for many locations at once: their file systems are asked in parallel."""
         self.judge(locations)
         found = [self._judged[location] for location in locations]
         others = [index for index, each in enumerate(found) if each is None]
@@ -100,7 +100,7 @@ class FileAccess:
         return found
 
     def allow_text(self, text: str | None) -> AllowedLocation | None:
-        """As `allow`, for a location as stored; None also if it cannot be parsed."""
+        """Like `allow`, for a location as stored; None also if it cannot be parsed."""
         location = self._parsed(text)
         return None if location is None else self.allow(location)
 
@@ -119,7 +119,7 @@ class FileAccess:
             return None
 
     def allow_deletion(self, location: Location) -> AllowedLocation | None:
-        """As `allow`, but None for a directory that the configuration names itself: it contains files of other
+        """Like `allow`, but None for a directory that the configuration names itself: it contains files of other
         owners."""
         found = self.allow(location)
         if found is None or found.is_below_root:

@@ -203,7 +203,7 @@ def judge_partitions(
 
 
 def judge_partition(partition: Partition, valid_write_ids: str, aborted: Collection[int] = ()) -> None:
-    """As `judge_partitions`, for one partition; `aborted` are the write ids known to be aborted."""
+    """Like `judge_partitions`, for one partition; `aborted` are the write ids known to be aborted."""
     parameters = partition.parameters or {}
     partition.isStatsCompliant = are_statistics_valid(parameters, partition.writeId, valid_write_ids, aborted=aborted)
     if not partition.isStatsCompliant:

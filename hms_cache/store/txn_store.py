@@ -185,7 +185,7 @@ class TxnStore:
         return run_write(self._database, lambda transaction: work(transaction.connection, *arguments))
 
     def _log(self, work: Callable[..., T], *arguments: Any) -> T:
-        """As `_write`, for functions that append events."""
+        """Like `_write`, for functions that append events."""
         self._require_tables(work)
         return run_write(self._database, lambda transaction: work(transaction, self._context, *arguments))
 
@@ -262,11 +262,11 @@ class TxnStore:
         return snapshots.open_txns_response(self._snapshot(), snapshots.excluded_types(None))
 
     def get_open_txns_req(self, request: ttypes.GetOpenTxnsRequest) -> ttypes.GetOpenTxnsResponse:
-        """As `get_open_txns`, without transactions of the types that the request excludes."""
+        """Like `get_open_txns`, without transactions of the types that the request excludes."""
         return snapshots.open_txns_response(self._snapshot(), snapshots.excluded_types(request))
 
     def get_open_txns_info(self) -> ttypes.GetOpenTxnsInfoResponse:
-        """As `get_open_txns`, with the user and the start time of each transaction."""
+        """Like `get_open_txns`, with the user and the start time of each transaction."""
         return snapshots.open_txns_info_response(self._snapshot(True))
 
     def _snapshot(self, with_details: bool = False) -> snapshots.TxnSnapshot:

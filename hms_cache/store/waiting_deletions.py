@@ -75,7 +75,7 @@ def waiting_deletions_plan(connection: Connection) -> Plan[list[WaitingDeletion]
 def release_place(
     context: StoreContext, connection: Connection, table: Table, place: Location, partition: str | None = None
 ) -> None:
-    """As `release_places`, for the directory of a table or of one partition, with a question of its own."""
+    """Like `release_places`, for the directory of a table or of one partition, with a question of its own."""
     waiting = carry_out(connection, waiting_deletions_plan(connection))
     release_places(context, connection, table, [(partition, place)], waiting)
 

@@ -160,7 +160,7 @@ def decode_struct(struct_class: type[T], data: bytes, *, compact: bool = False, 
 
 
 def decode_with(typeargs: list[Any], instance: T, data: bytes, *, compact: bool, start: int = 0) -> T:
-    """As `decode_struct`, into `instance`, with the field table in `typeargs` instead of the class's own."""
+    """Like `decode_struct`, into `instance`, with the field table in `typeargs` instead of the class's own."""
     buffer = FixedBuffer()
     buffer.cstringio_buf = BytesIO(data)
     buffer.cstringio_buf.seek(start)

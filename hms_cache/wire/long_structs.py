@@ -64,7 +64,7 @@ def encode(value: Any, table: list[Any], *, compact: bool) -> bytes:
 
 
 def encode_parts(value: Any, table: list[Any], *, compact: bool) -> list[bytes]:
-    """As `encode`, in pieces (one if it is short), since joining long pieces means copying them."""
+    """Like `encode`, in pieces (one if it is short), since joining long pieces means copying them."""
     try:
         size = _size_of_struct(value, table[1])
     except (TypeError, AttributeError):
@@ -108,7 +108,7 @@ def _size_of_struct(struct: Any, fields: Iterable[Any]) -> int:
 
 
 def _size_of_structs(structs: Sequence[Any], fields: Iterable[Any]) -> int:
-    """As `_size_of_struct`, for several structs."""
+    """Like `_size_of_struct`, for several structs."""
     if len(structs) == 1:
         return _size_of_struct(structs[0], fields)
     size = _VALUE_SIZE * len(structs)

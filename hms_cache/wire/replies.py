@@ -40,8 +40,8 @@ def encode_payload(encoding: Encoding, method: MethodSpec, result: Any) -> bytes
 
 
 def encode_payload_parts(encoding: Encoding, method: MethodSpec, result: Any) -> list[bytes]:
-    """As `encode_payload`, in pieces, so that other threads can run meanwhile; takes two to three times as long. Raises
-    UnencodableReply."""
+    """Like `encode_payload`, in pieces, so that other threads can run meanwhile; takes two to three times as long.
+    Raises UnencodableReply."""
     return _encoded(lambda value: encode_parts(value, method.result_table, compact=encoding.compact), method, result)
 
 

@@ -127,7 +127,7 @@ class DumpWriter:
 
 
 def _json(value: Any) -> Iterator[str]:
-    """As `json.dumps`, but in one go for some elements of a long list at a time: the other threads stand still
+    """Like `json.dumps`, but in one go for some elements of a long list at a time: the other threads stand still
     meanwhile, for a second where it is the statistics of thousands of partitions."""
     if type(value) is dict:
         for number, (name, one) in enumerate(value.items()):

@@ -100,7 +100,7 @@ class Prewarm:
         return Progress(self._done, self._total, self._finished)
 
     def step(self) -> bool:
-        """As `PrewarmTask.step`, of all tasks in turn."""
+        """Like `PrewarmTask.step`, of all tasks in turn."""
         going_on = [task.step() for task in self.tasks]
         return any(going_on)
 

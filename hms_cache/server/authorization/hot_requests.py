@@ -30,7 +30,7 @@ class AuthorizedHotPath:
         self._session: Session | None = None
 
     def answer(self, connection: Connection, key: bytes, sequence: bytes) -> Reply | None:
-        """As `HotPath.answer`."""
+        """Like `HotPath.answer`."""
         session = self._session
         if session is None:
             session = self._session = connection.session()

@@ -256,7 +256,7 @@ class HttpLayer(Layer):
             self._loop.call_soon(self._answer_without_reply)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As for asyncio's transports; and the identity of the client."""
+        """See asyncio's transports; and the identity of the client."""
         if name == IDENTITY:
             return self._user if isinstance(self._user, Identity) else None
         if name == CLAIMED_USER:

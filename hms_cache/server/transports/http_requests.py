@@ -86,7 +86,7 @@ class Requests(h11.Connection):
         self._header = _Header(max_header_bytes)
 
     def next_event(self) -> Any:
-        """As h11's."""
+        """See h11."""
         if self.their_state is h11.IDLE:
             problem = self._header.problem(self.trailing_data[0])
             if problem is not None:

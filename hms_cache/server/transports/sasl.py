@@ -274,7 +274,7 @@ class SaslLayer(Layer):
         return super().get_write_buffer_size() + self._unsent_bytes
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As for asyncio's transports; and the identity of the client."""
+        """See asyncio's transports; and the identity of the client."""
         return self._identity if name == IDENTITY else super().get_extra_info(name, default)
 
     def close(self) -> None:

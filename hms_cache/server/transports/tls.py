@@ -245,7 +245,7 @@ class TlsLayer(Layer):
         """Always none: see `connection_made`."""
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As for asyncio's transports, including those with TLS."""
+        """See asyncio's transports, including those with TLS."""
         if name == "ssl_object":
             return self._tls
         if name == "sslcontext":

@@ -137,8 +137,8 @@ def compact_replicated(
 def compact_all(
     connection: Connection, requests: Sequence[CompactionRequest], highest_write_ids: Mapping[TableKey, int]
 ) -> list[int]:
-    """As `compact` for each of these, which are for different places with names as stored. Returns the ids of accepted
-    ones. A few statements for any number, since other requests for compactions wait meanwhile."""
+    """Like `compact` for each of these, which are for different places with names as stored. Returns the ids of
+    accepted ones. A few statements for any number, since other requests for compactions wait meanwhile."""
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
     known = select(Q.CQ_DATABASE, Q.CQ_TABLE, Q.CQ_PARTITION, Q.CQ_STATE, Q.CQ_HIGHEST_WRITE_ID).where(
         Q.CQ_STATE.in_([INITIATED, WORKING, READY_FOR_CLEANING])
@@ -233,7 +233,7 @@ _FOLLOWING = select(func.coalesce(func.max(T.TXN_ID), 0) + 1)
 def submit_all_for_cleanup(
     connection: Connection, requests: Sequence[CompactionRequest], highest_write_id: int, txn_id: int
 ) -> None:
-    """As `submit_for_cleanup` for several requests of one transaction: one statement per 1,000 requests.
+    """Like `submit_for_cleanup` for several requests of one transaction: one statement per 1,000 requests.
 
     A cleaner waits for transactions that may read the old files: those opened before the transaction `txn_id` commits.
     Its commit records that in the entries. Until then, or if `txn_id` is not open, they wait for those opened before

@@ -83,7 +83,7 @@ class StatisticsWrites(ABC):
         *,
         engine: str | None = None,
     ) -> None:
-        """As `delete_table_column_statistics`, for partitions. Raises NoSuchObjectException."""
+        """Like `delete_table_column_statistics`, for partitions. Raises NoSuchObjectException."""
 
     @abstractmethod
     def delete_column_statistics(

@@ -18,7 +18,7 @@ logging.getLogger(f"{__name__}.RenewablePool").setLevel(logging.WARNING)
 
 
 class RenewablePool(QueuePool):
-    """As `QueuePool`, but no thread waits for a connection that `dispose` has closed.
+    """Like `QueuePool`, but no thread waits for a connection that `dispose` has closed.
 
     In SQLAlchemy's own pool (2.0), if all connections are in use, a thread waits until one is returned. If `dispose`
     closes idle connections meanwhile, none is ever returned: after a failover the thread, which may be the event poller

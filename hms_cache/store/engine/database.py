@@ -403,7 +403,7 @@ def session_of(database: Database, connection: Connection) -> History:
 
 
 def session_now(database: Database, connection: Connection) -> History:
-    """As `session_of`, but always read: behind a proxy the connection may lead to another server than before.
+    """Like `session_of`, but always read: behind a proxy the connection may lead to another server than before.
 
     :raises DatabaseUnavailable: the database does not answer.
     """

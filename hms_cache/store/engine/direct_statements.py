@@ -111,13 +111,14 @@ class DirectRows(Direct):
     __slots__ = ()
 
     def filled(self, driver: MySqlConnection, dialect: Dialect, values: Any) -> tuple[str, str]:
-        """As `Direct.filled`, with the values of each row."""
+        """Like `Direct.filled`, with the values of each row."""
         text, conversions, _ = _text_of(self, dialect)
         head, row, rest = _parts_of_insert(text)
         return text, f"{head}{', '.join(_row_texts(driver, row, conversions, values))}{rest}"
 
     def packets(self, driver: MySqlConnection, dialect: Dialect, values: Sequence[Values]) -> tuple[str, list[str]]:
-        """As `filled`, in several texts that are each below `CHARACTERS_OF_A_PACKET`, unless a single row is longer."""
+        """Like `filled`, in several texts that are each below `CHARACTERS_OF_A_PACKET`, unless a single row is
+        longer."""
         text, conversions, _ = _text_of(self, dialect)
         head, row, rest = _parts_of_insert(text)
         found: list[str] = []

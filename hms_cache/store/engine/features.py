@@ -145,7 +145,7 @@ def read_features(connection: Connection) -> SchemaFeatures:
 
 
 def features_of(connection: Connection, tables: Mapping[str, TableShape]) -> SchemaFeatures:
-    """As :func:`read_features`, for tables that have been inspected already."""
+    """Like :func:`read_features`, for tables that have been inspected already."""
     folded = {name for name in _COLUMNS if name not in tables and name.lower() in tables}
     present = {name: tables[name] for name in _COLUMNS if name in tables}
     missing_columns = {

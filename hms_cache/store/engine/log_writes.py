@@ -164,7 +164,7 @@ TAKING_EVENT_IDS: Final = update(NOTIFICATION_SEQUENCE).values(
 
 TAKE_EVENT_IDS: Final = Direct(TAKING_EVENT_IDS)
 TAKE_FOR_LAST_ROW: Final = Direct(TAKING_EVENT_IDS.where(row_count() == 1))
-"""As `TAKE_EVENT_IDS` if the previous statement found exactly one row; otherwise takes no ids."""
+"""Like `TAKE_EVENT_IDS` if the previous statement found exactly one row; otherwise takes no ids."""
 
 
 @lru_cache(MAX_EVENTS)

@@ -124,7 +124,7 @@ class WriteTransaction:
         return execute_directly(self.connection, statements)
 
     def execute_and_commit(self, statements: Sequence[Statement]) -> list[Any]:
-        """As `execute_directly`, with COMMIT in the packet: for all statements of a work without events that can be
+        """Like `execute_directly`, with COMMIT in the packet: for all statements of a work without events that can be
         executed twice without harm. If the connection breaks, the work runs again, as before a COMMIT."""
         return execute_directly(self.connection, statements, commits=True)
 
@@ -136,7 +136,7 @@ class WriteTransaction:
     def execute_and_take_event_ids(
         self, statements: Sequence[Statement], count: int, taking: Direct = TAKE_EVENT_IDS
     ) -> list[Any]:
-        """As `execute_directly`, for the last statements of the work that wait for locks. Takes ids for ``count``
+        """Like `execute_directly`, for the last statements of the work that wait for locks. Takes ids for ``count``
         events in the same packet; NOTIFICATION_SEQUENCE stays locked from then on. Events appended later must be about
         transactions only: if others had to acknowledge them, they would be waited for under the lock.
 

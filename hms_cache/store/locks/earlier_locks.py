@@ -37,7 +37,7 @@ class EarlierLocks:
             self._of[row.target.database][row.target.table].append(row)
 
     def conflict_of(self, external_id: int, txn_id: int, targets: Sequence[LockTarget]) -> tuple[int, LockRow] | None:
-        """As `first_conflict`, among the locks older than `external_id` of transactions other than `txn_id`."""
+        """Like `first_conflict`, among the locks older than `external_id` of transactions other than `txn_id`."""
         earlier = (
             row
             for row in self._overlapping(targets)
@@ -74,7 +74,7 @@ def read_earlier_locks(connection: Connection, below: int, targets: Iterable[Loc
 
 
 def earlier_locks(found: Sequence[Any]) -> EarlierLocks | None:
-    """As `read_earlier_locks`, for rows that were read with `question_about`."""
+    """Like `read_earlier_locks`, for rows that were read with `question_about`."""
     if len(found) > MAX_EARLIER_LOCKS:
         return None
     return EarlierLocks(

@@ -51,7 +51,7 @@ def carry_out_requests(
     context: TxnContext,
     requests: Sequence[LockRequest | CheckLockRequest | UnlockRequest],
 ) -> list[Outcome]:
-    """As `carry_out`, for unchecked requests: an invalid lock request fails by itself."""
+    """Like `carry_out`, for unchecked requests: an invalid lock request fails by itself."""
     outcomes: list[Outcome] = [None] * len(requests)
     calls: dict[int, LockCall] = {}
     for number, request in enumerate(requests):
@@ -72,7 +72,7 @@ def carry_out(transaction: WriteTransaction, context: TxnContext, calls: Sequenc
 
 
 def lock(transaction: WriteTransaction, context: TxnContext, request: LockRequest) -> LockResponse:
-    """As `locking.lock`."""
+    """Like `locking.lock`."""
     asked = asked_lock(request)
     if len(asked.targets) > _MAX_COMPONENTS_IN_A_PACKET or not takes_direct_statements(transaction.connection):
         return locking.lock(transaction.connection, asked)
@@ -80,14 +80,14 @@ def lock(transaction: WriteTransaction, context: TxnContext, request: LockReques
 
 
 def check_lock(transaction: WriteTransaction, context: TxnContext, request: CheckLockRequest) -> LockResponse:
-    """As `locking.check_lock`."""
+    """Like `locking.check_lock`."""
     if not takes_direct_statements(transaction.connection):
         return locking.check_lock(transaction.connection, request)
     return _answered(_alone(transaction, request))
 
 
 def unlock(transaction: WriteTransaction, context: TxnContext, request: UnlockRequest) -> None:
-    """As `unlocking.unlock`."""
+    """Like `unlocking.unlock`."""
     if takes_direct_statements(transaction.connection):
         _alone(transaction, request)
     else:

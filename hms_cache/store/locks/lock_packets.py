@@ -80,7 +80,7 @@ class _Packet:
 
 
 class LockPackets(LockBatch):
-    """As `LockBatch`."""
+    """Like `LockBatch`."""
 
     def __init__(self, transaction: WriteTransaction, calls: Sequence[LockCall]) -> None:
         super().__init__(transaction.connection, calls)

@@ -73,7 +73,7 @@ def heartbeat(connection: Connection, request: HeartbeatRequest) -> None:
 def heartbeat_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[HeartbeatRequest]
 ) -> list[Exception | None]:
-    """As `heartbeat` for each request, with as many statements as for one. Returns the exceptions of those that have
+    """Like `heartbeat` for each request, with as many statements as for one. Returns the exceptions of those that have
     ended."""
     connection = transaction.connection
     outcomes: list[Exception | None] = [None] * len(requests)

@@ -185,7 +185,7 @@ def read(connection: Connection) -> tuple[MemberRow, ...]:
 
 
 def read_if_there(connection: Connection) -> tuple[MemberRow, ...]:
-    """As `read`; empty if no server of this database has ever used leases."""
+    """Like `read`; empty if no server of this database has ever used leases."""
     return read(connection) if inspect(connection).has_table(HMS_CACHE_MEMBERS.name) else ()
 
 

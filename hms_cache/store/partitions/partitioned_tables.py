@@ -72,7 +72,7 @@ def find_partitioned_table(connection: Connection, table: TableName) -> Partitio
 
 
 def partitioned_table_plan(table: TableName) -> Plan[PartitionedTable]:
-    """As `find_partitioned_table`, as a plan."""
+    """Like `find_partitioned_table`, as a plan."""
     found = partitioned_table(table, (yield from ask(partitioned_table_question(table))))
     if found is None:
         raise NoSuchObjectException(f"{table.as_sent} table not found")

@@ -512,7 +512,7 @@ def _parameters_of_texts(texts: Sequence[str]) -> list[dict[str, str]] | None:
 
 
 def _read_plain_parameters(connection: Connection, reading: _Reading, part_ids: Sequence[int]) -> list[dict[str, str]]:
-    """As `_parameters_of_texts`, with one row per parameter."""
+    """Like `_parameters_of_texts`, with one row per parameter."""
     found: dict[int, dict[str, str]] = {}
     for part_id, key, value in connection.execute(reading.statements.plain_parameters, reading.parameters):
         found.setdefault(part_id, {})[key] = value

@@ -315,7 +315,7 @@ def partitions_by_name(
 def by_name_plan(
     connection: Connection, table: PartitionedTable, names: Iterable[str], *, is_exact: bool = True
 ) -> Plan[list[tuple[int, str]]]:
-    """As `partitions_by_name`, as a plan."""
+    """Like `partitions_by_name`, as a plan."""
     wanted = frozenset(names)
     if len(wanted) > MAX_LISTED:
         without_blanks = frozenset() if is_exact else {name.rstrip(" ") for name in wanted}
@@ -414,7 +414,7 @@ def _by_expression(
 
 
 def bound_expression(table: PartitionedTable, selection: contract.ByExpression, limits: FilterLimits) -> Bound:
-    """As `bound_filter`, for Hive's serialized trees."""
+    """Like `bound_filter`, for Hive's serialized trees."""
     default = selection.default_partition_name or DEFAULT_PARTITION_VALUE
     with told_to_clients():
         return parse_expression(selection.expression, selection.plain_text, limits).bind(table.keys, default)
@@ -427,7 +427,7 @@ def selected_by_expression(
     candidates: list[tuple[int, str]],
     limits: FilterLimits,
 ) -> tuple[list[tuple[int, str]], bool]:
-    """As `selected_by_filter`. Candidates that cannot be decided are included, and the bool is true."""
+    """Like `selected_by_filter`. Candidates that cannot be decided are included, and the bool is true."""
     with told_to_clients():
         result = evaluate_expression(bound, _key_columns(connection, table, bound, candidates), limits)
     return _masked(candidates, result.mask), result.has_unknown

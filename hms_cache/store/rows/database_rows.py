@@ -86,7 +86,7 @@ def lock_database(connection: Connection, catalog: str, database: str) -> Databa
 
 
 def lock_databases(connection: Connection, catalog: str, databases: Collection[str]) -> dict[str, DatabaseRow]:
-    """As `lock_database` for several, locked in order of their ids. Returns those that exist, by name, unordered."""
+    """Like `lock_database` for several, locked in order of their ids. Returns those that exist, by name, unordered."""
     conditions = (DBS.c.CTLG_NAME == catalog, DBS.c.NAME.in_(sorted(databases)))
     if connection.dialect.name != "sqlite":
         connection.execute(select(DBS.c.DB_ID).where(*conditions).order_by(DBS.c.DB_ID).with_for_update()).all()
@@ -133,7 +133,7 @@ def read_catalog(connection: Connection, catalog: str) -> Catalog | None:
 
 
 def lock_catalog(connection: Connection, catalog: str) -> Catalog | None:
-    """As `lock_database` for a catalog. Also prevents additions of databases to it."""
+    """Like `lock_database` for a catalog. Also prevents additions of databases to it."""
     locked = select(CTLGS.c.NAME).where(CTLGS.c.NAME == catalog).with_for_update()
     if connection.dialect.name != "sqlite" and connection.execute(locked).first() is None:
         return None

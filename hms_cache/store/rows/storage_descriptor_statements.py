@@ -130,7 +130,7 @@ class ScopeStatements:
 
     @cached_property
     def details_at_once(self) -> DirectQuery:
-        """As `details`, with all columns in the scope, so that no ids have to be known. The database looks up the
+        """Like `details`, with all columns in the scope, so that no ids have to be known. The database looks up the
         columns' ids itself: for scopes with few descriptors."""
         return DirectQuery(
             union_all(*(one.grouped() for one in _detail_branches(self._scope, _columns_of(self._scope))))

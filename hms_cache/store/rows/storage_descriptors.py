@@ -112,8 +112,8 @@ def build_templates(
     parameters: Mapping[str, Any],
     known_details: Iterable[Sequence[Any]] | None = None,
 ) -> DescriptorTemplates:
-    """As `read_templates`, for a caller that has read `DESCRIPTOR_COLUMNS` of the scope itself: (values, ids that have
-    them).
+    """Like `read_templates`, for a caller that has read `DESCRIPTOR_COLUMNS` of the scope itself: (values, ids that
+    have them).
 
     Descriptors with the same base row and the same details share a template. `known_details`: the result of the scope's
     `details_at_once`, read together with the rows; None: not read yet.

@@ -94,7 +94,7 @@ def read_table(connection: Connection, catalog: str, database: str, table: str) 
 
 
 def table_plan(connection: Connection, catalog: str, database: str, table: str) -> Plan[TableRow | None]:
-    """As `read_table`, on a connection on which all statements show one snapshot. One round trip; further ones for a
+    """Like `read_table`, on a connection on which all statements show one snapshot. One round trip; further ones for a
     skewed table or a materialized view."""
     query = main_statements(features_of(connection).missing_columns).query_by_name
     names = {"catalog": catalog, "database": database, "table": table}

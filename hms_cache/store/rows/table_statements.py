@@ -64,7 +64,7 @@ class MainStatements:
     by_names: Select[Any]
     by_ids: Select[Any]
     query_by_name: DirectQuery
-    """As `by_name`, for a packet."""
+    """Like `by_name`, for a packet."""
 
 
 @lru_cache(maxsize=8)

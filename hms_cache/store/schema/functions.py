@@ -26,7 +26,7 @@ FUNCS = table(
 
 
 def _owner(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey]:
-    """As `owner`, but only PostgreSQL has the index, and the foreign key has the same name on both."""
+    """Like `owner`, but only PostgreSQL has the index, and the foreign key has the same name on both."""
     return index(f"{table}_N49", column, on="postgresql"), foreign_key(f"{table}_FK1", column, target)
 
 

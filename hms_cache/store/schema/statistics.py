@@ -43,7 +43,7 @@ def _names(*partition: str) -> tuple[Column[Any], ...]:
 
 
 def _keys(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey]:
-    """As `owner`, with the names of Hive's scripts for statistics. MySQL has no such index."""
+    """Like `owner`, with the names of Hive's scripts for statistics. MySQL has no such index."""
     return (
         index(f"{table}_N49", column, on="postgresql"),
         foreign_key(f"{table}_FK", column, target, postgresql_name=f"{table}_fkey"),

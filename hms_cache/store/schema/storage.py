@@ -27,7 +27,7 @@ from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767
 
 
 def _skew_owner(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey]:
-    """As `owner`, for lists that PostgreSQL indexes only by their primary keys."""
+    """Like `owner`, for lists that PostgreSQL indexes only by their primary keys."""
     return (
         index(f"{table}_N49", column, on="mysql"),
         foreign_key(f"{table}_FK1", column, target, postgresql_name=f"{table}_fkey"),

@@ -31,7 +31,7 @@ def string(length: int) -> TypeEngine[str]:
 
 
 def plane_string(length: int) -> TypeEngine[str]:
-    """As :func:`string`, but on MySQL limited to Unicode's basic plane (``utf8mb3``).
+    """Like :func:`string`, but on MySQL limited to Unicode's basic plane (``utf8mb3``).
 
     Only for columns of unique keys that would exceed InnoDB's limit of 3072 bytes with four bytes per character. The
     database refuses other characters; it does not replace them.
@@ -42,7 +42,7 @@ def plane_string(length: int) -> TypeEngine[str]:
 
 
 def word_string(length: int) -> TypeEngine[str]:
-    """As :func:`string`, but on MySQL with one byte per character, as in Hive (``latin1``).
+    """Like :func:`string`, but on MySQL with one byte per character, as in Hive (``latin1``).
 
     Only for ASCII (principal types, privileges, identifiers) in unique keys that would otherwise exceed 3072 bytes.
     """

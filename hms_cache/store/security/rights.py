@@ -45,7 +45,7 @@ class GrantedRights(PartOfStore):
         return run_read(self._database, lambda connection: _rights(connection, user, database, groups, among=names))
 
     def rights_by_database(self, user: str, groups: frozenset[str] = NO_GROUPS) -> Rights:
-        """As `rights`, with rights on tables once per database."""
+        """Like `rights`, with rights on tables once per database."""
         return run_read(
             self._database, lambda connection: _rights(connection, user, METASTORE, groups, are_told_apart=False)
         )

@@ -266,7 +266,7 @@ def delete_partition_statistics(
 def take_claims_of_partitions_back(
     transaction: WriteTransaction, part_ids: Sequence[int], columns: Sequence[str]
 ) -> None:
-    """As `take_claims_of_table_back`, for partitions."""
+    """Like `take_claims_of_table_back`, for partitions."""
     parameters = PARTITION_PARAMS.c
     statement = select(parameters.PART_ID, parameters.PARAM_VALUE).where(
         in_ids(parameters.PART_ID), parameters.PARAM_KEY == COLUMN_STATS_ACCURATE
@@ -286,7 +286,7 @@ def merge_partition_statistics(
     statistics: Sequence[ColumnStatistics],
     writer: Writer,
 ) -> None:
-    """As `merge_table_statistics`, for partitions."""
+    """Like `merge_table_statistics`, for partitions."""
     table = row.table
     by_name, rows = _written(context, transaction, row, statistics)
     reader = StatisticsReader(context, transaction.connection, whole=True)

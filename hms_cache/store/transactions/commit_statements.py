@@ -161,7 +161,7 @@ _FEW_COMPONENTS: Final = 4
 
 
 def mark_all_committed(connection: Connection, context: TxnContext, txn_ids: Collection[int]) -> list[CommittingTxn]:
-    """As `mark_committed` for those of the transactions that are open, in the order of their ids, without event ids.
+    """Like `mark_committed` for those of the transactions that are open, in the order of their ids, without event ids.
 
     First locks their rows with a statement of its own. Every change of a transaction's rows locks its row, too, so what
     is read after that is complete.
@@ -178,7 +178,7 @@ def mark_all_committed(connection: Connection, context: TxnContext, txn_ids: Col
 
 
 class MarkingOfAll:
-    """As `mark_all_committed`, as statements of a packet. On MySQL the histories are deleted as well."""
+    """Like `mark_all_committed`, as statements of a packet. On MySQL the histories are deleted as well."""
 
     def __init__(self, context: TxnContext, txn_ids: Collection[int]) -> None:
         self._context = context
@@ -301,7 +301,7 @@ def _escaped_again(partition: ColumnElement[str]) -> ColumnElement[str]:
 
 
 def escaped_again(partition: str | None) -> str | None:
-    """As `_escaped_again`, for a text."""
+    """Like `_escaped_again`, for a text."""
     return None if partition is None else partition.replace("%", "%25")
 
 
@@ -414,13 +414,13 @@ def clean_up(
 
 
 def clean_up_all(connection: Connection, txns: Sequence[CommittingTxn]) -> None:
-    """As `clean_up` for transactions that changed no rows, after recording their writes as complete."""
+    """Like `clean_up` for transactions that changed no rows, after recording their writes as complete."""
     for number, values in _cleanings(txns):
         connection.execute(_CLEAN_ALL[number], values)
 
 
 def cleaning_up_all(txns: Sequence[CommittingTxn]) -> list[Statement]:
-    """As `clean_up_all`, as statements of a packet."""
+    """Like `clean_up_all`, as statements of a packet."""
     return [(_CLEAN_ALL_ON_MYSQL[number], values) for number, values in _cleanings(txns)]
 
 

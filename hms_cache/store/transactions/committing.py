@@ -154,7 +154,7 @@ def commits_alone(request: CommitTxnRequest) -> bool:
 def commit_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[CommitTxnRequest]
 ) -> list[Exception | None]:
-    """As `commit_txn` for several requests, in their order; conflicts between them count, too.
+    """Like `commit_txn` for several requests, in their order; conflicts between them count, too.
 
     Transactions that changed no rows, which most are, are committed set-wise. Returns the exception of each that is not
     open. Raises WriteConflict: then nothing may be committed.
@@ -170,7 +170,7 @@ def commit_each(
 
 
 class Commits:
-    """As `commit_each`, in packets shared with other calls (`shared_packets`)."""
+    """Like `commit_each`, in packets shared with other calls (`shared_packets`)."""
 
     further_events = 0
 
@@ -281,8 +281,8 @@ def _conflict_of(connection: Connection, txn_id: int) -> TxnAbortedException | N
 
 
 def _conflict_of_many(connection: Connection, txn_id: int) -> TxnAbortedException | None:
-    """As `_conflict_of`, compared in memory. The database would compare each component with each write of others, which
-    takes seconds if both are many; meanwhile no transaction could be opened."""
+    """Like `_conflict_of`, compared in memory. The database would compare each component with each write of others,
+    which takes seconds if both are many; meanwhile no transaction could be opened."""
     are_changes = (C.TC_TXNID == txn_id, C.TC_OPERATION_TYPE.in_(ROW_CHANGES), C.TC_TABLE.is_not(None))
     own: dict[tuple[str, str, str | None], str] = {}
     for database, table, partition, operation in connection.execute(

@@ -40,7 +40,7 @@ class OpenedTxns(NamedTuple):
 
 
 def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> list[int]:
-    """As `open_or_find_txns`, but returns only the ids."""
+    """Like `open_or_find_txns`, but returns only the ids."""
     return open_or_find_txns(transaction, context, request).txn_ids
 
 
@@ -86,7 +86,7 @@ def opens_one(request: OpenTxnRequest) -> bool:
 def open_one_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[OpenTxnRequest]
 ) -> list[list[int]]:
-    """As `open_txns` for requests of one transaction each (`opens_one`), in their order; set-wise on MySQL."""
+    """Like `open_txns` for requests of one transaction each (`opens_one`), in their order; set-wise on MySQL."""
     if not takes_direct_statements(transaction.connection):
         return [open_txns(transaction, context, request) for request in requests]
     [opened] = carry_out_parts(transaction, [Openings(transaction, context, requests)])
@@ -94,7 +94,8 @@ def open_one_each(
 
 
 class Openings:
-    """As `open_one_each`, in packets shared with other calls (`shared_packets`). Only writes, without locking first."""
+    """Like `open_one_each`, in packets shared with other calls (`shared_packets`). Only writes, without locking
+    first."""
 
     def __init__(self, transaction: WriteTransaction, context: TxnContext, requests: Sequence[OpenTxnRequest]) -> None:
         self._transaction = transaction
@@ -268,7 +269,7 @@ _NOTE_LOWEST_OPEN_OF_NEW = DirectRows(
 """One row for each transaction that was just inserted."""
 
 _LOCK_ALL_TXNS_SHARED = Direct(text("SELECT `TXN_LOCK` INTO @hms_cache_lock FROM `TXN_LOCK_TBL` LOCK IN SHARE MODE"))
-"""As `lock_all_txns_shared`, without returning rows."""
+"""Like `lock_all_txns_shared`, without returning rows."""
 
 
 def _reading_lowest_open() -> Select[Any]:

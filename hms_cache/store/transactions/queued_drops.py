@@ -57,7 +57,7 @@ def is_table_drop() -> ColumnElement[bool]:
 
 
 def is_partition_drop() -> ColumnElement[bool]:
-    """As `is_table_drop`, for a partition."""
+    """Like `is_table_drop`, for a partition."""
     return and_(
         Q.CQ_STATE == READY_FOR_CLEANING,
         func.coalesce(Q.CQ_TXN_ID, 0) > 0,

@@ -53,7 +53,7 @@ class WarehouseChanges:
         return made
 
     def make_directories(self, locations: Sequence[AllowedLocation]) -> list[bool]:
-        """As `make_directory` for each, in order; many within one time limit. Raises MetaException."""
+        """Like `make_directory` for each, in order; many within one time limit. Raises MetaException."""
         found = self._warehouse.make_directories(locations)
         for location, made in zip(locations, found, strict=True):
             if made is True:

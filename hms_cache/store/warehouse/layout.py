@@ -59,7 +59,7 @@ class WarehouseLayout:
     def allow_by_names(
         self, locations: Sequence[Location], declared: Iterable[Location] = ()
     ) -> list[AllowedLocation | None]:
-        """As `allow_all`, but decided by names only: no file system is asked. Each operation checks symbolic links
+        """Like `allow_all`, but decided by names only: no file system is asked. Each operation checks symbolic links
         itself."""
         if not self.manages_files:
             return [None] * len(locations)

@@ -58,7 +58,7 @@ class Listings:
         self._operations = operations
 
     def directory_statistics(self, locations: Sequence[AllowedLocation]) -> list[DirectoryStatistics | None]:
-        """As `Warehouse.directory_statistics` for each, in order; on this machine many within one time limit."""
+        """Like `Warehouse.directory_statistics` for each, in order; on this machine many within one time limit."""
         found: list[DirectoryStatistics | None] = [None] * len(locations)
         by_mount: dict[str, list[int]] = {}
         for index, location in enumerate(locations):

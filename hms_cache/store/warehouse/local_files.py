@@ -243,7 +243,7 @@ def delete(path: str, roots: Sequence[str]) -> None:
 
 
 def delete_in(parent: int, name: str) -> None:
-    """As `delete`, for a name in an opened directory. The target of a link stays."""
+    """Like `delete`, for a name in an opened directory. The target of a link stays."""
     aside = DELETED_PREFIX + uuid.uuid4().hex
     try:
         os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)

@@ -73,7 +73,7 @@ def make_directory(file_system: Any, path: str) -> bool:
 
 
 def make_directories(file_system: Any, paths: Sequence[str]) -> list[bool | Exception]:
-    """As `make_directory` for each, in order; the result is the bool or its error. On object stores several run
+    """Like `make_directory` for each, in order; the result is the bool or its error. On object stores several run
     concurrently."""
     if key_store_of(file_system) is None or len(paths) == 1:
         return [_made(file_system, path) for path in paths]
@@ -185,7 +185,7 @@ def delete_each(file_system: Any, paths: Sequence[str], *, deadline_s: float) ->
 
 
 def remove_empty_each(file_system: Any, paths: Sequence[str], *, deadline_s: float) -> list[Exception | None]:
-    """As `remove_empty_directory` for as many as `deadline_s` allows."""
+    """Like `remove_empty_directory` for as many as `deadline_s` allows."""
     return _each(remove_empty_directory, file_system, paths, deadline_s)
 
 

@@ -84,7 +84,7 @@ class Warehouse(WarehouseLayout):
     def allow_all(
         self, locations: Sequence[Location], declared: Iterable[Location] = ()
     ) -> list[AllowedLocation | None]:
-        """As `allow` for many locations: symbolic links in the paths of each mount are checked within one time limit.
+        """Like `allow` for many locations: symbolic links in the paths of each mount are checked within one time limit.
 
         Raises MetaException if a file system does not respond.
         """
@@ -118,7 +118,7 @@ class Warehouse(WarehouseLayout):
         return self.claim_all((location,))[0]
 
     def claim_all(self, locations: Sequence[Location]) -> list[AllowedLocation | None]:
-        """As `claim` for many locations: one operation and time limit per mount; on an object store one per
+        """Like `claim` for many locations: one operation and time limit per mount; on an object store one per
         location."""
         found: list[AllowedLocation | None] = [None] * len(locations)
         by_mount: dict[str, list[tuple[int, AllowedLocation]]] = {}
@@ -204,7 +204,7 @@ class Warehouse(WarehouseLayout):
         )
 
     def make_directories(self, locations: Sequence[AllowedLocation]) -> list[bool | MetaException]:
-        """As `make_directory` for each, in order; the result is the bool or its error. Many of one file system within
+        """Like `make_directory` for each, in order; the result is the bool or its error. Many of one file system within
         one time limit."""
         if not self.manages_files:
             return [False] * len(locations)
@@ -271,7 +271,7 @@ class Warehouse(WarehouseLayout):
         self.remove_empty_directories((location,))
 
     def remove_empty_directories(self, locations: Sequence[AllowedLocation]) -> None:
-        """As `remove_empty_directory` for many directories, in order. Failures are logged."""
+        """Like `remove_empty_directory` for many directories, in order. Failures are logged."""
         if self.manages_files:
             self._deletions.remove_empty(locations)
 
@@ -341,7 +341,7 @@ class Warehouse(WarehouseLayout):
             raise_first(self._deletions.delete((location,), skip_trash=skip_trash))
 
     def delete_directories(self, locations: Sequence[AllowedLocation], *, skip_trash: bool) -> None:
-        """As `delete_directory` for each, with a few operations per file system for thousands.
+        """Like `delete_directory` for each, with a few operations per file system for thousands.
 
         All are tried. Directories from which a link leads out of the allowed locations stay, which is logged. Raises a
         MetaException with the first other failure and the number of failures.
@@ -432,7 +432,7 @@ class Warehouse(WarehouseLayout):
         return self.directory_statistics_all((location,))[0]
 
     def directory_statistics_all(self, locations: Sequence[AllowedLocation]) -> list[DirectoryStatistics | None]:
-        """As `directory_statistics` for each, in order; on this machine many within one time limit."""
+        """Like `directory_statistics` for each, in order; on this machine many within one time limit."""
         return self._listings.directory_statistics(locations)
 
     def unexpected_file(self, locations: Sequence[AllowedLocation], expected: re.Pattern[str]) -> str | None:

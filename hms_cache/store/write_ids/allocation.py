@@ -113,7 +113,7 @@ def _allocate(
     *,
     reallocates: bool = False,
 ) -> AllocateTableWriteIdsResponse:
-    """As `allocate_table_write_ids`, for any number of transactions, with or without existing write ids."""
+    """Like `allocate_table_write_ids`, for any number of transactions, with or without existing write ids."""
     connection = transaction.connection
     known = _known_write_ids(connection, database, table, txn_ids)
     if reallocates and known:
@@ -140,7 +140,7 @@ def is_for_one_writer(request: AllocateTableWriteIdsRequest) -> bool:
 def allocate_for_one_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[AllocateTableWriteIdsRequest]
 ) -> list[AllocateTableWriteIdsResponse | MetaException]:
-    """As `allocate_table_write_ids` for requests of one writer each (`is_for_one_writer`); rows are written together.
+    """Like `allocate_table_write_ids` for requests of one writer each (`is_for_one_writer`); rows are written together.
 
     Counters are locked in the order of the tables' names, so that two servers do not deadlock. A request whose
     transaction is not open gets its exception as its answer.
@@ -184,7 +184,7 @@ def _answer_each(
 
 
 class Allocations:
-    """As `allocate_for_one_each`, in packets shared with other calls (`shared_packets`)."""
+    """Like `allocate_for_one_each`, in packets shared with other calls (`shared_packets`)."""
 
     further_events = 0
 
@@ -370,7 +370,7 @@ def _take_for_one(connection: Connection, database: str, table: str, txn_id: int
 
 
 def _give_to_one(transaction: WriteTransaction, database: str, table: str, txn_id: int) -> int | None:
-    """As `_take_for_one`, and stores the write id as the transaction's."""
+    """Like `_take_for_one`, and stores the write id as the transaction's."""
     connection = transaction.connection
     if not takes_direct_statements(connection):
         only = _take_for_one(connection, database, table, txn_id)
