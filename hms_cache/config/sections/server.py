@@ -233,8 +233,8 @@ class ServerSettings(Section):
     tls_enabled: bool = setting(False, site_keys=metastore_keys("use.SSL"))
     """true: clients must use TLS, version 1.2 or later. Connections without TLS are refused."""
     tls_certificate_file: OptionalPath = setting(None, site_keys=metastore_keys("keystore.path"), reloadable=True)
-    """The server's certificate and those of the authorities between it and the root: PEM, or a key store (PKCS12, JKS or
-    JCEKS; needs hms-cache[tls]), whose first key is used. All TLS files are read again on SIGHUP, for new
+    """The server's certificate and those of the authorities between it and the root: PEM, or a key store (PKCS12, JKS
+    or JCEKS; needs hms-cache[tls]), whose first key is used. All TLS files are read again on SIGHUP, for new
     connections."""
     tls_key_file: OptionalPath = setting(None, reloadable=True)
     """PEM file with the certificate's key. Empty: it is in tls_certificate_file."""
