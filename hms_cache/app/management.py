@@ -21,8 +21,9 @@ from hms_cache.admin.sources import AdminSources
 from hms_cache.app.background import BackgroundTask
 from hms_cache.app.management_protocol import ConnectionLimits, GuardedProtocol, on_each_socket
 from hms_cache.app.security.certificates import server_context
+from hms_cache.app.system.ports import holding_socket, listening_socket
 from hms_cache.config.settings import DEFAULT_ORIGIN
-from hms_cache.errors import PortError, StartupError
+from hms_cache.errors import PortError
 from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.tls import TlsPort
 from hms_cache.values import frozen
@@ -91,15 +92,12 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     """
     settings = sources.configuration.settings.admin
     shared_port = siblings.management_port
-    try:
-        listening = _listen(
-            settings.host, settings.port if shared_port is None else shared_port, shared_port is not None
-        )
-    except StartupError as error:
-        if sources.configuration.origin("admin.port") != DEFAULT_ORIGIN:
-            raise
-        _log.warning("%s; taking a free one", error.problem)
-        listening = _listen(settings.host, 0)
+    listening = _chosen_or_free(
+        partial(listening_socket, shared=shared_port is not None),
+        settings.host,
+        settings.port if shared_port is None else shared_port,
+        is_chosen=sources.configuration.origin("admin.port") != DEFAULT_ORIGIN,
+    )
     host, port = listening.getsockname()[:2]
     sockets = [listening, *_listen_for_siblings(siblings, stack)]
     probe = DatabaseProbe(sources.read_log_end, sources.clock, _start_probe)
@@ -178,24 +176,30 @@ def hold_management_port(host: str, port: int, *, is_chosen: bool) -> socket.soc
 
     Raises ``StartupError`` if an explicitly configured port is in use; instead of the default port, a free one is used.
     """
+    return _chosen_or_free(holding_socket, host, port, is_chosen=is_chosen)
+
+
+def _chosen_or_free(
+    open_socket: Callable[[str, int], socket.socket], host: str, port: int, *, is_chosen: bool
+) -> socket.socket:
     try:
-        # Every process of this user could share the port: it must not be shared with another server.
-        with _listen(host, port):
-            pass
-        held = _bind(host, port, shared=True)
-    except StartupError as error:
+        return _opened(open_socket, host, port)
+    except PortError as error:
         if is_chosen:
             raise
         _log.warning("%s; taking a free one", error.problem)
-        held = _bind(host, 0, shared=True)
-    keep_from_others(held)
-    return held
+    return _opened(open_socket, host, 0)
 
 
-def keep_from_others(held: socket.socket) -> None:
-    """Without SO_REUSEADDR, so that no other server can bind the port: a bound socket that does not listen would allow
-    that until the first worker listens."""
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+def _opened(open_socket: Callable[[str, int], socket.socket], host: str, port: int) -> socket.socket:
+    try:
+        return open_socket(host, port)
+    except (OSError, UnicodeError) as error:
+        raise PortError(
+            f"{host}:{port}, the management port",
+            error,
+            if_taken="Choose another: --set admin.port=0 picks a free one, --set admin.enabled=false leaves it out.",
+        ) from error
 
 
 def _listen_for_siblings(siblings: Siblings, stack: ExitStack) -> list[socket.socket]:
@@ -214,28 +218,3 @@ def _listen_for_siblings(siblings: Siblings, stack: ExitStack) -> list[socket.so
         return []
     stack.callback(listening.close)
     return [listening]
-
-
-def _listen(host: str, port: int, shared: bool = False) -> socket.socket:
-    listening = _bind(host, port, shared=shared)
-    listening.listen()
-    return listening
-
-
-def _bind(host: str, port: int, *, shared: bool) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    # Connections of a previous server may still be in TIME_WAIT, which must not prevent binding the port.
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if shared:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    try:
-        listening.bind((host, port))
-    except (OSError, UnicodeError) as error:
-        listening.close()
-        raise PortError(
-            f"{host}:{port}, the management port",
-            error,
-            if_taken="Choose another: --set admin.port=0 picks a free one, --set admin.enabled=false leaves it out.",
-        ) from error
-    return listening

@@ -46,6 +46,7 @@ from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.system.allocator import keep_trimmed
 from hms_cache.app.system.open_files import connections_allowed
+from hms_cache.app.system.ports import OTHER_SERVER
 from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.app.worker_heartbeats import BEAT_INTERVAL_S, Heartbeat
 from hms_cache.authentication.delegation.token_manager import TokenManager
@@ -376,7 +377,7 @@ class Service:
             raise PortError(
                 error.where,
                 error.error,
-                if_taken="Is another metastore running there? Choose another port: --port 0 picks a free one.",
+                if_taken=OTHER_SERVER,
             ) from error
         starting.callback(_stop, server, loop, settings.drain_timeout_s + _STOP_MARGIN_S)
         if self._heartbeat is not None:

@@ -26,9 +26,10 @@ from hms_cache.admin.siblings import Siblings
 from hms_cache.app.child_processes import end_with_parent, ending, leave, show_crashes
 from hms_cache.app.database import open_database
 from hms_cache.app.log_output import set_up_logging
-from hms_cache.app.management import hold_management_port, keep_from_others
+from hms_cache.app.management import hold_management_port
 from hms_cache.app.process import Inherited, print_ready, run, tune_interpreter
 from hms_cache.app.signals import CHILD_ENDED, RELOAD, STOP, Signals, fork
+from hms_cache.app.system.ports import OTHER_SERVER, holding_socket
 from hms_cache.app.system.temporary_directories import temporary_directory
 from hms_cache.app.warming_process import SharedWarming
 from hms_cache.app.worker_heartbeats import HangWatch, Heartbeat, Heartbeats, is_stopped
@@ -481,33 +482,8 @@ def _socket_directory(count: int, held: ExitStack) -> Path | None:
 
 
 def _hold_port(host: str, port: int) -> socket.socket:
-    """Reserves the port for all workers: bound with SO_REUSEPORT, never listening. Raises StartupError.
-
-    Also SO_REUSEADDR: connections of a previous server may be in TIME_WAIT for a minute.
-    """
+    """Reserves the port for all workers. Raises StartupError."""
     try:
-        # Every process of this user could share the port: it must not be shared with another server.
-        with _bound(host, port, shared=False) as alone:
-            alone.listen()
-        held = _bound(host, port, shared=True)
-        keep_from_others(held)
-        return held
+        return holding_socket(host, port)
     except (OSError, UnicodeError) as error:
-        raise PortError(
-            f"{host}:{port}",
-            error,
-            if_taken="Is another metastore running there? Choose another port: --port 0 picks a free one.",
-        ) from error
-
-
-def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if shared:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    try:
-        bound.bind((host, port))
-    except OSError:
-        bound.close()
-        raise
-    return bound
+        raise PortError(f"{host}:{port}", error, if_taken=OTHER_SERVER) from error
