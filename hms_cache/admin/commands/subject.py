@@ -117,6 +117,12 @@ def whole_number(parameters: Mapping[str, str], name: str) -> int | None:
     text = parameters.get(name, "")
     if not text:
         return None
-    if not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS:
+    number = number_in(text)
+    if number is None:
         raise CommandError(f"{name} must be a number of 0 or more with at most {_MAX_DIGITS} digits, not {text[:80]!r}")
-    return int(text)
+    return number
+
+
+def number_in(text: str) -> int | None:
+    """The number that consists of these digits; None for any other text, and for too many digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else None

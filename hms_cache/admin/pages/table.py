@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from hms_cache.admin.commands.subject import Subject
+from hms_cache.admin.commands.subject import Subject, number_in
 from hms_cache.admin.commands.verification import verify
 from hms_cache.admin.pages.cache import CachedTable, cached_table, shown_name
 from hms_cache.admin.pages.context import PageContext, PageError
@@ -26,9 +26,6 @@ IMPALA_BLOCK_BYTES = 150
 
 #: The default block size of HDFS, with which the number of blocks is estimated.
 _BLOCK_BYTES = 128 * 1024 * 1024
-
-#: Maximum number of digits of a count or size, so that it fits into 64 bits.
-_MAX_DIGITS = 18
 
 #: Maximum number of parts, separated by dots, into which a name is split.
 _MAX_PARTS = 8
@@ -202,7 +199,7 @@ def _files_and_blocks(parameters: Iterable[Mapping[str, str]]) -> tuple[int, int
 
 def _whole(text: str | None) -> int:
     """The number, or 0 for any other text: clients may set these parameters to anything."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0
+    return number_in(text or "") or 0
 
 
 def _sized(partitions: int, columns: int, files: int, blocks: int, looked_at: int) -> ImpalaSize:

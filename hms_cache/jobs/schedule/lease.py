@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable
 from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient, Metastores
-from hms_cache.config.quantities import parse_duration_s
 from hms_cache.errors import HmsCacheError
-from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED
+from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED, timeout_s
 from hms_cache.metadata.lease_names import bounded, lease_of
 from hms_cache.system_user import system_user
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -32,9 +31,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     LockType,
     UnlockRequest,
 )
-
-_TIMEOUT_S = 300.0
-"""Hive's `metastore.txn.timeout`, used if the metastore does not report its own."""
 
 _CHECK_INTERVAL_S = 1.0
 
@@ -71,8 +67,7 @@ class Lease:
         """Set when the lease is no longer held: another job may work on the tables."""
 
         try:
-            timeout = self._client.call("get_config_value", "metastore.txn.timeout", f"{_TIMEOUT_S}s")
-            self._timeout_s = _seconds(timeout)
+            self._timeout_s = timeout_s(self._client)
             self._lock_id = self._acquire(list(targets), who, wait_s)
         except BaseException:
             self._client.close()
@@ -154,13 +149,6 @@ def _component(namespace: str, table: str | None) -> LockComponent:
 
 def _text(target: Target) -> str:
     return ".".join(part for part in (target[0], target[1]) if part)
-
-
-def _seconds(text: str) -> float:
-    try:
-        return parse_duration_s(text, "s") or _TIMEOUT_S
-    except ValueError:
-        return _TIMEOUT_S
 
 
 def is_running(pid: int, kill: Callable[[int, int], None] = os.kill) -> bool:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 
-import numpy as np
-
+from hms_cache.jobs.frame.key_values import java_float_text
 from hms_cache.jobs.statistics.data_files import RECORDED, SAMPLED, Figures, Mark
 from hms_cache.jobs.statistics.totals import Totals, TotalsOfColumns
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, values_of
@@ -192,16 +191,6 @@ def _bound(hive_type: str, kind: StatisticsKind, bound: object) -> str | None:
             return None
     if kind is StatisticsKind.DECIMAL:
         return f"{bound:f}"
-    return java_number(float(str(bound)), single=hive_type == "float") if kind is StatisticsKind.DOUBLE else str(bound)
-
-
-_PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
-
-
-def java_number(number: float, *, single: bool) -> str:
-    """Formats like Java's `Double.toString`, or `Float.toString` for a `single`. For finite numbers."""
-    shortest = np.float32(number) if single else np.float64(number)
-    if number == 0 or _PLAIN_FROM <= abs(number) < _PLAIN_BELOW:
-        return str(np.format_float_positional(shortest, trim="0"))
-    digits, _, exponent = np.format_float_scientific(shortest, trim="0").partition("e")
-    return f"{digits}E{int(exponent)}"
+    if kind is StatisticsKind.DOUBLE:
+        return java_float_text(float(str(bound)), single=hive_type == "float")
+    return str(bound)

@@ -14,8 +14,7 @@ from types import TracebackType
 
 from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient, Metastores
-from hms_cache.config.quantities import parse_duration_s
-from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED
+from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED, timeout_s
 from hms_cache.jobs.statistics.acid import Snapshot, is_insert_only
 from hms_cache.metadata.object_names import TableName, name_of_table
 from hms_cache.system_user import system_user
@@ -31,8 +30,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 from hms_cache.txn import ValidTxnList, ValidWriteIdList
 
 _TABLES_OF_A_CALL = 500
-_TIMEOUT_S = 300.0
-"""Hive's `metastore.txn.timeout`, used if the metastore does not report its own."""
 
 
 def snapshots(client: MetastoreClient, tables: Iterable[Table], transaction: int = 0) -> dict[TableName, Snapshot]:
@@ -69,8 +66,7 @@ class Transaction:
         self._client = MetastoreClient(metastore)
         self._id = 0
         try:
-            timeout = self._client.call("get_config_value", "metastore.txn.timeout", f"{_TIMEOUT_S}s")
-            self._interval_s = max(1.0, parse_duration_s(timeout, "s") / 6)
+            self._interval_s = max(1.0, timeout_s(self._client) / 6)
             opened = OpenTxnRequest(1, system_user(), socket.gethostname(), agentInfo="hms-cache jobs statistics")
             [self._id] = self._client.call("open_txns", opened).txn_ids
             [(_, self.snapshot)] = snapshots(self._client, [table], self._id).items()

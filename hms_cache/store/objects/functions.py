@@ -217,10 +217,7 @@ def _read_function(connection: Connection, catalog: str, database: str, name: st
 
 
 def _lock_function(connection: Connection, function: FunctionName) -> tuple[int, Function] | None:
-    """Locks the function's row until the transaction ends, then reads the function; None if it does not exist.
-
-    Otherwise two concurrent changes could overwrite each other, or a drop be followed by a change in the log.
-    """
+    """As `lock_database` for a function."""
     names = {"catalog": function.catalog, "database": function.database, "function": function.function}
     # SQLite has one writer at a time.
     if connection.dialect.name != "sqlite" and not comparable_rows(connection, _LOCK, names):

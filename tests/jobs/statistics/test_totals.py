@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.jobs.statistics.parameters import java_number, spark_statistics
+from hms_cache.jobs.statistics.parameters import spark_statistics
 from hms_cache.jobs.statistics.totals import Totals, TotalsOfColumns
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, statistics_of
 
@@ -45,25 +45,6 @@ def test_moments_to_the_microsecond_where_they_are_known() -> None:
     totals.add([statistics_of("m", "timestamp", ColumnValues(StatisticsKind.TIMESTAMP, nulls=2))], 2)
     assert totals.of("m") == Totals(6, 0, -7 * US, 10 * US - 1)
     assert totals.of("other") == Totals()
-
-
-@pytest.mark.parametrize(
-    ("number", "single", "text"),
-    [
-        (0.0, False, "0.0"),
-        (100.0, False, "100.0"),
-        (-546719391.0625, False, "-5.467193910625E8"),
-        (1e7, False, "1.0E7"),
-        (9999999.5, False, "9999999.5"),
-        (0.001, False, "0.001"),
-        (0.00099, False, "9.9E-4"),
-        (1e-300, False, "1.0E-300"),
-        (0.10000000149011612, True, "0.1"),
-        (-1.5e10, True, "-1.5E10"),
-    ],
-)
-def test_numbers_as_java_writes_them(number: float, single: bool, text: str) -> None:
-    assert java_number(number, single=single) == text
 
 
 @pytest.mark.parametrize(
