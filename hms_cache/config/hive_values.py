@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -64,7 +65,7 @@ class HiveValues:
         if is_secret_name(name):
             return None
         reference = self._ours.get(name)
-        if reference is not None and reference.section != "database":
+        if reference is not None and not name.startswith(_NEVER_TOLD):
             return self._in_hive_form(reference)
         key = keys_by_spelling().get(name)
         if key is not None and key.action in ("ignored", "insecure"):
@@ -95,9 +96,16 @@ class HiveValues:
         if isinstance(value, float) or (isinstance(value, int) and reference.key.endswith(("_s", "_ms"))):
             unit = {"_s": "s", "_ms": "ms"}.get("_" + reference.key.rpartition("_")[2], "")
             if unit == "s":
-                value = whole_seconds(value)  # a century instead of infinity, which Java's times lack
-            return f"{value:.0f}{unit}"
+                return _in_hive_time(value)
+            return f"{int(value) if float(value).is_integer() else value}{unit}"
         return str(value)
+
+
+def _in_hive_time(seconds: float) -> str:
+    """Returns whole numbers of a unit, as Java needs them; a century for infinity, which Java does not have."""
+    if seconds.is_integer() or math.isinf(seconds):
+        return f"{whole_seconds(seconds)}s"
+    return f"{seconds * 1e6:.0f}us"
 
 
 def _in_hive_expression(pattern: str) -> str:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from hms_cache.config import HiveValues, load
+from hms_cache.config.secrets import is_secret_name
+from hms_cache.config.setting import facts_of
+from hms_cache.config.settings import SettingReference, all_settings, section_types
 
 
 @pytest.fixture
@@ -51,3 +56,33 @@ def values(tmp_path: Path) -> HiveValues:
 )
 def test_a_value_is_ours_then_the_sites_then_hives_default(values: HiveValues, name: str, value: str | None) -> None:
     assert values.get(name) == value
+
+
+NUMBERS = [one for one in all_settings() if facts_of(one.field).site_keys and one.field.annotation in (float, int)]
+
+
+def unusual_value(setting: SettingReference) -> Any:
+    """One that is not the default, and not whole where it need not be."""
+    section = section_types()[setting.section]
+    for value in (0.25, 90.125) if setting.field.annotation is float else (setting.field.default + 1, 1):
+        try:
+            return getattr(section.model_validate({setting.key: value}), setting.key)
+        except ValidationError:
+            continue
+    raise AssertionError(setting.name)
+
+
+@pytest.mark.parametrize("setting", NUMBERS, ids=lambda setting: setting.name)
+def test_a_number_that_is_told_means_in_a_site_file_what_is_in_force(setting: SettingReference, tmp_path: Path) -> None:
+    """Times below a second, and the tuner between 0 and 1, were told as 0."""
+    value = unusual_value(setting)
+    told = HiveValues(load(command_line={setting.name: value}, environment={}))
+    for key in facts_of(setting.field).site_keys:
+        text = told.get(key)
+        if text is None:
+            assert key.startswith("datanucleus.") or is_secret_name(key), "of these, clients are told nothing"
+            continue
+        site = tmp_path / "hive-site.xml"
+        site.write_text(f"<configuration><property><name>{key}</name><value>{text}</value></property></configuration>")
+        settings = load(site_files=[site], environment={}).settings
+        assert getattr(getattr(settings, setting.section), setting.key) == pytest.approx(value)
