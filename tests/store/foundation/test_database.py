@@ -77,6 +77,33 @@ def test_a_thread_with_a_connection_gets_no_second_one(initialized_database: Dat
     assert run_read(initialized_database, lambda connection: 1) == 1
 
 
+_LIMITS = {
+    "sqlite": "PRAGMA busy_timeout",
+    "mysql": "SELECT 1000 * @@max_statement_time",
+    "postgresql": "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'",
+}
+"""Statements that tell the limit of a statement, or on SQLite of a lock, in milliseconds."""
+
+
+@pytest.mark.parametrize(("limit_s", "in_force_s"), [(0.75, 0.75), (1.4, 1.4), (2.5, 2.5), (90, 90), (1e9, 86_400)])
+def test_a_statement_has_the_time_that_is_set(initialized_database_url: str, limit_s: float, in_force_s: float) -> None:
+    """On MariaDB it was rounded: 1.4 s were one, 2.5 s were two."""
+    settings = DatabaseSettings(statement_timeout_s=limit_s, check_timeout_s=limit_s)
+    with closing(Database(initialized_database_url, settings)) as database:
+        for access in (database.loading, database.writing, *(() if database.is_sqlite else (database.checking,))):
+            with access() as connection:
+                told = connection.execute(text(_LIMITS[database.dialect])).scalar_one()
+            assert float(told) == pytest.approx(1000 * in_force_s)
+
+
+def test_a_limit_below_a_millisecond_is_one() -> None:
+    """Rounded to zero it is none, for PostgreSQL."""
+    settings = DatabaseSettings(statement_timeout_s=0.0004, connect_timeout_s=0.0004)
+    with closing(Database("postgresql://localhost/d", settings)) as database:
+        arguments, _ = database._sessions.arguments("write")
+    assert "statement_timeout=1 " in arguments["options"] and arguments["connect_timeout"] == 1
+
+
 def test_reads_inside_a_snapshot_are_part_of_it(initialized_database: Database) -> None:
     def read() -> list[str]:
         return run_read(

@@ -5,6 +5,7 @@ The kinds are those of `store/engine/database.py`: *check*, *load* and *write*.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Callable
 from time import monotonic, sleep
@@ -76,7 +77,7 @@ class Sessions:
         """Arguments for the driver, and for SQLAlchemy's engine."""
         level = {"check": "AUTOCOMMIT", "load": "REPEATABLE READ", "write": "READ COMMITTED"}[kind]
         limits = self.settings
-        connect_s = max(1, round(limits.check_connect_timeout_s if kind == "check" else limits.connect_timeout_s))
+        connect_s = limits.check_connect_timeout_s if kind == "check" else limits.connect_timeout_s
         if self._dialect == "mysql":
             socket_s = self._socket_limit_s(kind)
             return {
@@ -87,11 +88,11 @@ class Sessions:
                 **self._tls_options,
             }, {"isolation_level": level}
         if self._dialect == "postgresql":
-            limit_ms = round(self._statement_limit_s(kind) * 1000)
+            limit_ms = math.ceil(self._statement_limit_s(kind) * 1000)
             options = f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms} {_POSTGRESQL_SESSION}"
             given = self.url.query.get("options")
             return {
-                "connect_timeout": connect_s,
+                "connect_timeout": math.ceil(connect_s),
                 # Otherwise it is the database's encoding, and the driver cannot encode texts outside of it.
                 "client_encoding": "utf8",
                 "options": f"{given} {options}" if given else options,
@@ -147,15 +148,17 @@ class Sessions:
             connection.execute("PRAGMA query_only=ON")
 
     def _prepare_mysql(self, connection: Any, kind: str) -> None:
-        limit_s = max(1, round(self._statement_limit_s(kind)))
+        limit_s = self._statement_limit_s(kind)
         is_mariadb = "MariaDB" in connection.get_server_info()
-        limit = f"max_statement_time={limit_s}" if is_mariadb else f"max_execution_time={limit_s * 1000}"
+        limit_ms = math.ceil(limit_s * 1000)
+        # In both, 0 is no limit. MySQL's is in milliseconds, and for SELECT only.
+        limit = f"max_statement_time={limit_ms / 1000}" if is_mariadb else f"max_execution_time={limit_ms}"
         with connection.cursor() as cursor:
             # Strict mode: a value that does not fit its column is an error, never truncated or replaced by question
             # marks.
             cursor.execute(
                 "SET SESSION sql_mode='STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION',"
-                f" time_zone='+00:00', innodb_lock_wait_timeout={limit_s}, {limit},"
+                f" time_zone='+00:00', innodb_lock_wait_timeout={math.ceil(limit_s)}, {limit},"
                 f" group_concat_max_len={_LONGEST_AGGREGATE_BYTES}"
             )
             if kind == "load":
