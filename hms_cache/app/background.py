@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 
 from hms_cache.computing import turns
+from hms_cache.config import finite_s
 
 _log = logging.getLogger(__name__)
 
@@ -17,12 +18,10 @@ _AFTER_FAILURE_S = 5.0
 #: Maximum length of an error's text in a log line; the trace contains all of it.
 _LONGEST_FAILURE = 500
 
-#: Maximum pause: work that asks for a longer or an infinite one is called again after this.
-_LONGEST_PAUSE_S = 3600.0
-
 
 class BackgroundTask:
-    """Calls ``work`` repeatedly until :meth:`stop`; its result is the pause in seconds before the next call.
+    """Calls ``work`` repeatedly until :meth:`stop`; its result is the pause in seconds before the next call, however
+    long; after an infinite one only :meth:`wake` makes the next call.
 
     An exception is logged, with its trace if it differs from the last one, and does not end the task. :meth:`wake` ends
     a pause early.
@@ -60,7 +59,7 @@ class BackgroundTask:
 
     def _run(self) -> None:
         if self._first_pause_s:
-            self._woken.wait(min(self._first_pause_s, _LONGEST_PAUSE_S))
+            self._woken.wait(finite_s(self._first_pause_s))
         while not self._stopping.is_set():
             self._woken.clear()
             try:
@@ -70,7 +69,7 @@ class BackgroundTask:
                 self._log_failure(error)
                 pause_s = _AFTER_FAILURE_S
             if not self._stopping.is_set():
-                self._woken.wait(min(pause_s, _LONGEST_PAUSE_S))
+                self._woken.wait(finite_s(pause_s))
 
     def _log_failure(self, error: Exception) -> None:
         failure = f"{type(error).__name__}: {error}"[:_LONGEST_FAILURE]

@@ -107,7 +107,7 @@ class Dumping:
         reading.start()
         if self._writes:
             stack.callback(self._write_last)
-            writing = BackgroundTask("hms-dump-write", self._write_again)
+            writing = BackgroundTask("hms-dump-write", self._write_again, first_pause_s=self._settings.dump_interval_s)
             writing.start()
             stack.callback(writing.stop, _STOP_TIMEOUT_S)
         stack.callback(reading.stop, _STOP_TIMEOUT_S)
@@ -121,15 +121,14 @@ class Dumping:
         return rest_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
 
     def _write_again(self) -> float:
-        if not self._stopping.wait(self._settings.dump_interval_s):
-            bytes_per_s = self._settings.dump_bytes_per_s
+        bytes_per_s = self._settings.dump_bytes_per_s
 
-            def rest(written: int) -> None:
-                if self._stopping.wait(written / bytes_per_s):
-                    raise _GivenUp
+        def rest(written: int) -> None:
+            if self._stopping.wait(written / bytes_per_s):
+                raise _GivenUp
 
-            self._write(rest, self._stopping)
-        return 0.0
+        self._write(rest, self._stopping)
+        return self._settings.dump_interval_s
 
     def _write_last(self) -> None:
         end_s = time.monotonic() + _LAST_WRITE_S

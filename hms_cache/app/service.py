@@ -59,7 +59,7 @@ from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.worker_positions import WorkerPositions
-from hms_cache.config import Configuration
+from hms_cache.config import Configuration, finite_s
 from hms_cache.errors import PortError
 from hms_cache.input_limits import use_input_limits
 from hms_cache.lease.membership import Membership
@@ -464,6 +464,6 @@ def _cut_off(database: Database) -> float:
 def _stop(server: MetastoreServer, loop: EventLoopThread, timeout_s: float) -> None:
     """Stops the server. If this takes too long, the rest is shut down nevertheless."""
     try:
-        loop.run(server.stop(), timeout_s)
+        loop.run(server.stop(), finite_s(timeout_s))
     except TimeoutError:
         _log.warning("the server has not stopped within %g s: running calls are aborted", timeout_s)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import encodings.idna  # noqa: F401 -- each worker would load it at its first host name
 import logging
-import math
 import os
 import signal
 import socket
@@ -35,7 +34,7 @@ from hms_cache.app.warming_process import SharedWarming
 from hms_cache.app.worker_heartbeats import HangWatch, Heartbeat, Heartbeats, is_stopped
 from hms_cache.cache import memory_files
 from hms_cache.cache.worker_positions import WorkerPositions
-from hms_cache.config import Configuration
+from hms_cache.config import Configuration, finite_s
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.config.site_file import settings_by_site_key
 from hms_cache.errors import HmsCacheError, PortError, StartupError
@@ -165,7 +164,7 @@ class _Workers:
     def _pause_s(self) -> float | None:
         """How long to wait for signals before other work is due; None: no limit."""
         moments = [due_s for due_s, _ in self._due]
-        if math.isfinite(self._hang_watch.interval_s) and not self._is_stopping:
+        if finite_s(self._hang_watch.interval_s) is not None and not self._is_stopping:
             moments.append(self._next_look_s)
         return max(0.0, min(moments) - time.monotonic()) if moments else None
 

@@ -174,7 +174,7 @@ class Listener:
             if connection.is_idle():
                 connection.close()
         try:
-            await asyncio.wait_for(self._empty.wait(), self.settings.drain_timeout_s)
+            await asyncio.wait_for(self._empty.wait(), finite_s(self.settings.drain_timeout_s))
         except TimeoutError:
             _log.warning("%d connections were still busy after the drain time, and are closed", self.connections)
             for connection in self._open_connections():
@@ -252,10 +252,10 @@ class Listener:
 
     def write_timeout_s(self) -> float:
         """How long a client may take nothing of its reply; 0: no limit."""
-        settings = self.settings
-        if not self.draining:
-            return finite_s(settings.write_timeout_s) or 0
-        return min(settings.write_timeout_s, max(settings.drain_timeout_s / STALLS_IN_DRAIN, 0.001))
+        timeout_s = self.settings.write_timeout_s
+        if self.draining:
+            timeout_s = min(timeout_s, max(self.settings.drain_timeout_s / STALLS_IN_DRAIN, 0.001))
+        return finite_s(timeout_s) or 0
 
     def log_limited(self, text: str, *arguments: object) -> None:
         """Logs a warning about one client, at most one a second. The next line says how many were left out."""

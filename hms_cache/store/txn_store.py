@@ -16,6 +16,7 @@ from sqlalchemy import Column, Connection
 
 from hms_cache.clock import Clock, stored_s
 from hms_cache.config import Settings
+from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.combined_calls import CombinedCalls, Outcomes, combined_calls
 from hms_cache.store.compactions import history as compaction_history
@@ -523,7 +524,7 @@ class TxnStore:
         `longest_pause_s`: if no server has run this step for longer than this, nothing expires now, nor for one timeout
         from now. None: the caller guarantees that the step has been running.
         """
-        pause_ms = None if longest_pause_s is None else int(longest_pause_s * 1000)
+        pause_ms = None if longest_pause_s is None else whole_milliseconds(longest_pause_s)
         txns = locks = rebuild_locks = 0
         if self._refusal is not None and not self._has_locks:
             return time_outs.TimedOut(0, 0, 0)

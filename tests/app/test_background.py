@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import queue
 import threading
 
 import pytest
@@ -10,6 +12,19 @@ import pytest
 from hms_cache.app.background import BackgroundTask
 
 PATIENCE_S = 30.0
+DAY_S = 86_400.0
+
+
+class Waits(threading.Event):
+    """An event that tells how long it is waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: queue.Queue[float | None] = queue.Queue()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.told.put(timeout)
+        return super().wait(timeout)
 
 
 def test_the_work_is_done_again_after_its_pause_or_when_woken() -> None:
@@ -45,6 +60,29 @@ def test_nothing_is_done_in_the_first_pause_unless_woken() -> None:
     woken.wake()
     assert calls.acquire(timeout=PATIENCE_S)
     assert woken.stop(PATIENCE_S)
+
+
+@pytest.mark.parametrize("pause_s", [0.001, 3601.0, 7 * DAY_S, 36_500 * DAY_S])
+def test_a_pause_is_as_long_as_the_work_says(pause_s: float) -> None:
+    """Pauses ended after an hour: what was set to run once a day ran 24 times."""
+    task = BackgroundTask("test", lambda: pause_s, first_pause_s=pause_s)
+    task._woken = waits = Waits()
+    task.start()
+    assert waits.told.get(timeout=PATIENCE_S) == pause_s
+    task.wake()
+    assert waits.told.get(timeout=PATIENCE_S) == pause_s
+    assert task.stop(PATIENCE_S)
+
+
+@pytest.mark.parametrize("pause_s", [math.inf, 1e18])
+def test_a_pause_without_end_is_one(pause_s: float) -> None:
+    task = BackgroundTask("test", lambda: pause_s)
+    task._woken = waits = Waits()
+    task.start()
+    for _ in range(2):
+        assert waits.told.get(timeout=PATIENCE_S) is None
+        task.wake()
+    assert task.stop(PATIENCE_S)
 
 
 def test_an_error_is_logged_and_does_not_end_the_task(caplog: pytest.LogCaptureFixture) -> None:

@@ -28,6 +28,7 @@ from hms_cache.authentication.delegation.token_format import (
 )
 from hms_cache.authentication.local_names import LocalNames
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.values import frozen
 
 SECRET_BYTES = 32
@@ -140,7 +141,7 @@ class TokenManager:
                 raise TokenError(refusal)
             real_user = caller.principal
         now_ms = self._now_ms()
-        max_ms = now_ms + int(self._options.max_lifetime_s * 1000)
+        max_ms = now_ms + whole_milliseconds(self._options.max_lifetime_s)
         renewer_user = self._short(renewer) if renewer else ""
         key = self._signing_key(now_ms)
         for _ in range(_ATTEMPTS):
@@ -215,12 +216,13 @@ class TokenManager:
 
         A key lives for the update interval plus a token's maximum lifetime; it signs while the latter is left.
         """
-        lifetime_ms = int(self._options.max_lifetime_s * 1000)
+        lifetime_ms = whole_milliseconds(self._options.max_lifetime_s)
         with self._changing_key:
             if self._key is None or self._key.expiry_ms < now_ms + lifetime_ms:
                 newest = max((key for _, key in self._keys() if key.secret), key=lambda k: k.expiry_ms, default=None)
                 if newest is None or newest.expiry_ms < now_ms + lifetime_ms:
-                    newest = self._new_key(now_ms + lifetime_ms + int(self._options.key_update_interval_s * 1000))
+                    signs_ms = whole_milliseconds(self._options.key_update_interval_s)
+                    newest = self._new_key(now_ms + lifetime_ms + signs_ms)
                 self._key = newest
             return self._key
 
@@ -275,7 +277,7 @@ class TokenManager:
         return to_base64(data, padded=self._options.padded)
 
     def _renewed_until(self, now_ms: int, max_ms: int) -> int:
-        return min(max_ms, now_ms + int(self._options.renew_interval_s * 1000))
+        return min(max_ms, now_ms + whole_milliseconds(self._options.renew_interval_s))
 
     def _now_ms(self) -> int:
         return int(self._now_s() * 1000)

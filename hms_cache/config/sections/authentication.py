@@ -70,7 +70,7 @@ class AuthenticationSettings(Section):
     )
     """How long a key signs new tokens. It is kept until the last of them has expired."""
     token_clean_interval_s: Seconds = hive_setting(900.0, "cluster.delegation.token.gc-interval", before="hive.", ge=1)
-    """Time between two deletions of expired tokens and keys."""
+    """Time between two deletions of expired tokens and keys. inf: one deletion, after the start."""
     proxy_users: str = setting("")
     """Users who can request tokens for other users: `trino users=* hosts=10.0.0.0/8; hive groups=analysts hosts=*`.
     Each rule needs users or groups, and hosts; * allows all. The site file's hadoop.proxyuser.NAME.users, .groups and

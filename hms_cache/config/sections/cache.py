@@ -119,7 +119,8 @@ class CacheSettings(Section):
         reason="After a crash, the events of the last minutes are applied, which takes seconds.",
         ge=1,
     )
-    """Time between two dumps, if something has changed. Another dump is written when the server stops."""
+    """Time between two dumps, if something has changed. Another dump is written when the server stops.
+    inf: only then."""
     dump_bytes_per_s: SizeBytes = setting(
         64 * 1024**2,
         unit="bytes per second",

@@ -45,36 +45,38 @@ class DatabaseSettings(Section):
     pool_timeout_s: Seconds = setting(
         30.0, reason="Connections become free within milliseconds; half a minute without one is an outage.", gt=0
     )
-    """Time that a call waits for a connection of the pool before it fails."""
+    """Time that a call waits for a connection of the pool before it fails, at most a day."""
     connect_timeout_s: Seconds = setting(
         10.0, reason="Long enough for a failover's new address, short enough to be noticed.", gt=0
     )
-    """Maximum time for opening a connection."""
+    """Maximum time for opening a connection, at most a day. On PostgreSQL it is rounded up to whole seconds, and at
+    least 2."""
     check_connect_timeout_s: Seconds = setting(
         5.0,
         reason="Every read waits for a position check, so an unreachable host must be noticed long before clients"
         " give up.",
         gt=0,
     )
-    """Maximum time for opening a connection for position checks and polling."""
+    """As connect_timeout_s, for position checks and polling."""
     check_timeout_s: Seconds = setting(
         5.0,
         reason="A check takes a millisecond; one that takes seconds will not be answered. Then reads fail with a"
         " retriable error, or are answered within max_staleness_ms.",
         gt=0,
     )
-    """Maximum time for a position check, and for one statement of the event poller. The connection is closed one second
-    later, because a server that hangs, or a host that is gone, sends no error."""
+    """Maximum time for a position check, and for one statement of the event poller, at most a day. The connection is
+    closed one second later, because a server that hangs, or a host that is gone, sends no error."""
     statement_timeout_s: Seconds = setting(
         300.0, reason="Half of the 600 s that Hive's clients wait for an answer, so that they get the error.", gt=0
     )
-    """Maximum time for one statement, and for waiting for a lock in the database (on SQLite, only the latter)."""
+    """Maximum time for one statement, and for waiting for a lock in the database (on SQLite, only the latter), at most
+    a day."""
     recycle_s: Seconds = setting(
         1800.0,
         reason="Below the idle limits of databases (MariaDB: 8 h) and of the firewalls before them (often 1 h).",
         gt=0,
     )
-    """A connection older than this is replaced before its next use."""
+    """A connection older than this is replaced before its next use. inf: never."""
     retry_attempts: int = hive_setting(10, "hmshandler.retry.attempts", before="hive.", unit="attempts", ge=1, le=100)
     """Maximum number of attempts for a transaction that fails because of a deadlock or a serialization error."""
     retry_total_s: Seconds = setting(

@@ -83,7 +83,7 @@ class EventSettings(Section):
     """Markers on partitions (markPartitionForEvent) that are older than this are ignored, and deleted; inf:
     never."""
     clean_interval_s: Seconds = hive_setting(7200.0, "event.db.listener.clean.interval", gt=0)
-    """Time between two runs that delete old events and markers."""
+    """Time between two runs that delete old events and markers. inf: one run, after the start."""
     clean_batch_size: int = hive_setting(
         10_000, "event.db.clean.maxevents", from_site=_from_most_events, unit="events", ge=1
     )

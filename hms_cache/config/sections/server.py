@@ -229,7 +229,7 @@ class ServerSettings(Section):
     )
     """A call that takes longer than this gets an error. inf: never."""
     drain_timeout_s: Seconds = setting(30.0, reason="Kubernetes kills a process 30 s after SIGTERM.", ge=0)
-    """Time that running calls have to finish after SIGTERM. Then their connections are closed."""
+    """Time that running calls have to finish after SIGTERM. Then their connections are closed. inf: never."""
     tls_enabled: bool = setting(False, site_keys=metastore_keys("use.SSL"))
     """true: clients must use TLS, version 1.2 or later. Connections without TLS are refused."""
     tls_certificate_file: OptionalPath = setting(None, site_keys=metastore_keys("keystore.path"), reloadable=True)

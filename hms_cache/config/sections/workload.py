@@ -32,7 +32,7 @@ class WorkloadSettings(Section):
         ),
         gt=0,
     )
-    """Time between two runs that mark executions as timed out and delete old ones."""
+    """Time between two runs that mark executions as timed out and delete old ones. inf: one run, after the start."""
     scheduled_query_retention_s: Seconds = hive_setting(30 * 86400.0, "scheduled.queries.execution.max.age", gt=0)
     """Executions older than this are deleted; inf: never."""
     scheduled_query_disable_count: int = setting(

@@ -57,7 +57,8 @@ _OWNER = "hms_cache.database"
 
 _TRANSACTION_CONTROL = frozenset({"BEGIN", "BEGIN IMMEDIATE"})
 
-#: Used instead of ``inf`` where a driver needs a number: a day, longer than any statement or client lives.
+#: Used instead of longer times: a day, longer than any statement or client lives. Drivers take no infinity, and some
+#: databases no more than weeks.
 _LONGEST_S = 86400.0
 _TIMES = (
     "pool_timeout_s",
@@ -65,7 +66,6 @@ _TIMES = (
     "check_connect_timeout_s",
     "check_timeout_s",
     "statement_timeout_s",
-    "recycle_s",
 )
 
 

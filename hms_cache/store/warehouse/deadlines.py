@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+from hms_cache.config import finite_s
 from hms_cache.store.warehouse.waits import MOVE_WAITS, FileWaits, StillWaiting, current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
@@ -198,7 +199,7 @@ class _Job(Generic[T]):
     def wait(self, timeout_s: float) -> bool:
         """Whether the operation ends within this time."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._is_done, timeout_s)
+            return self._changed.wait_for(lambda: self._is_done, finite_s(timeout_s))
 
     def give_up(self) -> None:
         """The caller no longer needs the result: the operation is undone, now or when it ends."""
@@ -212,7 +213,7 @@ class _Job(Generic[T]):
         """The result of the operation. Raises MetaException if it does not end within `timeout_s`, the rest of
         `limit_s`."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._is_done, timeout_s):
+            if not self._changed.wait_for(lambda: self._is_done, finite_s(timeout_s)):
                 self._is_abandoned = True
         if self._is_abandoned:
             if self.pool is not None:
