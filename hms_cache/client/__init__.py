@@ -17,7 +17,7 @@ from hms_cache.client.authentication.values import (
     Kerberos,
     Password,
 )
-from hms_cache.client.delegation import for_tasks
+from hms_cache.client.delegation import cancelling_tokens, for_tasks
 from hms_cache.client.errors import (
     AuthenticationRefusedError,
     CredentialsError,
@@ -43,5 +43,6 @@ __all__ = [
     "TableVersion",
     "Transaction",
     "authentication_of",
+    "cancelling_tokens",
     "for_tasks",
 ]

@@ -1,12 +1,16 @@
 """Access for processes without a ticket, such as a Spark job's tasks, by a delegation token that the process with the
-ticket obtains."""
+ticket obtains, and cancels when the job has ended."""
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import threading
 import time
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import field, replace
 
 from thrift.Thrift import TApplicationException
 
@@ -17,6 +21,9 @@ from hms_cache.client.errors import CredentialsError
 from hms_cache.client.metastore_client import MetastoreClient
 from hms_cache.client.metastores import Metastores
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.values import frozen
+
+_log = logging.getLogger(__name__)
 
 _USED_S = 4 * 3600.0
 """How long a token is given to new tasks. Hive's tokens are valid for a day unless they are renewed, ours for longer. A
@@ -25,12 +32,33 @@ task opens its connections within hours of its planning."""
 _PART_OF_LIFE = 0.25
 """The part of its lifetime for which a token with a shorter life is given to new tasks."""
 
+_CANCEL_S = 10.0
+"""Maximum time that a process waits for its tokens to be cancelled: what is not cancelled ends by itself."""
+
+_THREAD = "hms-cancel-tokens"
+"""Name of the threads that do it."""
+
 _lock = threading.Lock()
-"""Guards `_tokens`. Held while a token is obtained, unlike other locks, so that the threads of a driver that plan tasks
-at the same time share one token instead of obtaining one each. No server takes it."""
+"""Guards what follows. Held while a token is obtained, unlike other locks, so that the threads of a driver that plan
+tasks at the same time share one token instead of obtaining one each. No server takes it."""
 
 _tokens: dict[Metastores, tuple[Token, float]] = {}
 """Tokens of this process, each with the time (monotonic clock) until which it is given to new tasks."""
+
+_holders = 0
+"""Number of callers of `hold_tokens` that have not released them."""
+
+_to_cancel: list[tuple[Metastores, Token]] = []
+"""Tokens that were obtained meanwhile."""
+
+
+@frozen
+class HandedToken:
+    """A token for another process on this machine that obtains tokens for tasks."""
+
+    token: Token = field(repr=False)
+    used_until_s: float
+    """Seconds since 1970 until which it is given to new tasks."""
 
 
 def for_tasks(metastores: Metastores) -> Metastores:
@@ -49,6 +77,75 @@ def for_tasks(metastores: Metastores) -> Metastores:
     return metastores
 
 
+@contextmanager
+def cancelling_tokens() -> Iterator[None]:
+    """`hold_tokens` and `release_tokens`."""
+    hold_tokens()
+    try:
+        yield
+    finally:
+        release_tokens()
+
+
+def hold_tokens() -> None:
+    """The tokens that this process obtains from now on are cancelled by `release_tokens`."""
+    global _holders
+    with _lock:
+        _holders += 1
+
+
+def release_tokens() -> None:
+    """Cancels the tokens that were obtained since `hold_tokens`; if others hold tokens, too, the last of them does:
+    their tasks share tokens. Never fails, and takes a limited time."""
+    global _holders
+    with _lock:
+        _holders -= 1
+        over = [] if _holders else list(_to_cancel)
+        if over:
+            _to_cancel.clear()
+            for metastores, token in over:
+                if _tokens.get(metastores, (None, 0.0))[0] == token:
+                    del _tokens[metastores]
+    _cancel(over)
+
+
+def release_tokens_on_sigterm() -> None:
+    """Makes SIGTERM cancel the tokens that this process holds before it ends the process. Has no effect outside of the
+    main thread, or if the signal is handled already."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _release_and_exit)
+
+
+def _release_and_exit(number: int, frame: object) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    # In another thread: the one that was interrupted may hold the lock.
+    threading.Thread(target=release_tokens, name=_THREAD, daemon=True).start()
+    end_s = time.monotonic() + _CANCEL_S
+    for thread in threading.enumerate():
+        if thread.name == _THREAD:
+            thread.join(max(0.0, end_s - time.monotonic()))
+    os._exit(128 + number)
+
+
+def tokens_to_hand(metastores: Iterable[Metastores]) -> Mapping[Metastores, HandedToken]:
+    """Tokens for `use_handed`, of those that take one. Raises as `for_tasks`."""
+    found: dict[Metastores, HandedToken] = {}
+    for one in metastores:
+        if isinstance(one.authentication, Kerberos):
+            token = _token(one, one.authentication)
+            left_s = _tokens.get(one, (token, 0.0))[1] - time.monotonic()
+            found[one] = HandedToken(token, time.time() + left_s)
+    return found
+
+
+def use_handed(tokens: Mapping[Metastores, HandedToken]) -> None:
+    """This process gives these tokens to new tasks instead of its own. Whoever has handed them cancels them."""
+    with _lock:
+        for metastores, handed in tokens.items():
+            _tokens[metastores] = handed.token, time.monotonic() + handed.used_until_s - time.time()
+
+
 def _token(metastores: Metastores, how: Kerberos) -> Token:
     with _lock:
         token, until_s = _tokens.get(metastores, (None, 0.0))
@@ -56,7 +153,31 @@ def _token(metastores: Metastores, how: Kerberos) -> Token:
             began_s = time.monotonic()
             token = _asked(metastores, how)
             _tokens[metastores] = token, began_s + min(_USED_S, _PART_OF_LIFE * _life_s(token))
+            if _holders:
+                _to_cancel.append((metastores, token))
         return token
+
+
+def _cancel(tokens: list[tuple[Metastores, Token]]) -> None:
+    """Cancels the tokens, in a thread of its own: a KDC, or a metastore that does not answer, delays nobody longer than
+    `_CANCEL_S`."""
+    if tokens:
+        thread = threading.Thread(target=_cancel_each, args=(tokens,), name=_THREAD, daemon=True)
+        thread.start()
+        thread.join(_CANCEL_S)
+
+
+def _cancel_each(tokens: list[tuple[Metastores, Token]]) -> None:
+    for metastores, token in tokens:
+        how = metastores.authentication
+        assert isinstance(how, Kerberos)
+        # With the token itself: a ticket may have expired in a long job.
+        access = replace(metastores, authentication=DelegationToken(token, qualities=how.qualities))
+        try:
+            with MetastoreClient(access, connect_timeout_s=_CANCEL_S, call_timeout_s=_CANCEL_S) as client:
+                client.call("cancel_delegation_token", token.to_url())
+        except Exception as error:
+            _log.info("a delegation token of %s could not be cancelled and ends by itself: %s", metastores, error)
 
 
 def _asked(metastores: Metastores, how: Kerberos) -> Token:

@@ -125,6 +125,7 @@ class Job:
 
         Raises ConfigurationError (or KeyError for an unknown option), and the errors of the job.
         """
+        from hms_cache.client import cancelling_tokens
         from hms_cache.errors import ConfigurationError
 
         given = dict(options or {})
@@ -139,7 +140,9 @@ class Job:
         if given:
             raise KeyError(f"job {self.name} has no option {', '.join(sorted(given))}")
         auth = _auth(values, spark) if values.get("metastore") or values.get("server") else ""
-        return self.load_main()(JobRun(spark, values, dry_run, progress or Progress(), auth))
+        main = self.load_main()
+        with cancelling_tokens():
+            return main(JobRun(spark, values, dry_run, progress or Progress(), auth))
 
 
 def _auth(options: Mapping[str, Any], spark: SparkSession | None) -> str:

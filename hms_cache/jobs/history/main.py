@@ -7,6 +7,7 @@ past days are merged.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -20,6 +21,7 @@ from hms_cache.jobs.history.callers import callers, with_callers
 from hms_cache.jobs.history.compaction import Compacted
 from hms_cache.jobs.history.tables import HistoryTable, history_table
 from hms_cache.jobs.history.transform import churn, transform
+from hms_cache.jobs.sources import events_with_tokens
 from hms_cache.jobs.sources.event_range import EventLogError
 from hms_cache.jobs.sources.origin import Origin
 
@@ -30,7 +32,13 @@ def main(run: JobRun) -> JobResult:
     place = {name: str(options[name]) for name in ("metastore", "database") if options[name]}
     if "metastore" in place and run.auth:
         place["auth"] = run.auth
-    origin, output = Origin.of_options(place), str(options["output"]).rstrip("/")
+    origin = Origin.of_options(place)
+    with events_with_tokens(run.spark, origin.metastore):
+        return _updated(run, place, origin)
+
+
+def _updated(run: JobRun, place: Mapping[str, str], origin: Origin) -> JobResult:
+    options, output = run.options, str(run.options["output"]).rstrip("/")
     with origin.following() as log:
         last_event_id = log.head().last_event_id
     table = history_table(run.spark, output, options["format"], options["checkpoint"])
@@ -44,7 +52,7 @@ def main(run: JobRun) -> JobResult:
             "or begin another history elsewhere"
         )
     start = str(options["start"]) if before is None else str(before)
-    source = place | {"start": start, "end": str(last_event_id)}
+    source = {**place, "start": start, "end": str(last_event_id)}
     if run.dry_run:
         with run.progress.step("Counting events"):
             events = run.spark.read.format("hms_events").options(**source, message="none").load().count()

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -37,6 +37,14 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from hms_cache.client import Metastores
+from hms_cache.client.delegation import (
+    HandedToken,
+    hold_tokens,
+    release_tokens,
+    release_tokens_on_sigterm,
+    use_handed,
+)
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_rows import time_of
 from hms_cache.jobs.sources.event_range import (
@@ -208,6 +216,9 @@ class HmsEventsSource(DataSource):  # type: ignore[misc]
     session_auth = ""
     """See `HmsCatalogSource`."""
 
+    handed_tokens: ClassVar[Mapping[Metastores, HandedToken]] = {}
+    """See `hms_cache.jobs.sources.with_tokens`."""
+
     @classmethod
     def name(cls) -> str:
         return "hms_events"
@@ -216,9 +227,14 @@ class HmsEventsSource(DataSource):  # type: ignore[misc]
         return with_saved_options(chosen_columns(SCHEMA, self.options), self.options, OPTIONS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        use_handed(self.handed_tokens)
         return HmsEventsReader(EventOptions.of_options(self.options, schema, self.session_auth))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        use_handed(self.handed_tokens)
+        hold_tokens()
+        # Spark ends the process that plans a stream by this signal, and does not call `stop`.
+        release_tokens_on_sigterm()
         return HmsEventsStreamReader(EventOptions.of_options(self.options, schema, self.session_auth))
 
 
@@ -320,4 +336,5 @@ class HmsEventsStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         """Does nothing: the log's retention time decides when events are deleted."""
 
     def stop(self) -> None:
-        """Does nothing: each call opens and closes a connection."""
+        """Cancels the tokens that were obtained for the stream's tasks. Each call opens and closes its own connection."""
+        release_tokens()

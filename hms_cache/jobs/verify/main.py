@@ -7,8 +7,10 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
+from hms_cache.client import Metastores
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
+from hms_cache.jobs.sources import with_tokens
 from hms_cache.jobs.verify.source import HmsDifferencesSource
 from hms_cache.jobs.verify.transform import transform
 
@@ -23,7 +25,8 @@ def main(run: JobRun) -> JobResult:
         raise ConfigurationError("verify needs at least one --server and the --database")
     started_at = datetime.now(UTC)
     turn = started_at.date().toordinal() if options["turn"] is None else options["turn"]
-    run.spark.dataSource.register(HmsDifferencesSource)
+    servers = [Metastores.of_texts(server, run.auth) for server in options["server"]]
+    run.spark.dataSource.register(with_tokens(HmsDifferencesSource, servers))
     source = {
         "servers": " ".join(options["server"]),
         "auth": run.auth,

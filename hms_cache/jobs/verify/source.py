@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from hms_cache.batches import batches
 from hms_cache.client import Metastores
+from hms_cache.client.delegation import HandedToken, use_handed
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, packed
 from hms_cache.jobs.sources.database_reader import DatabaseReader
@@ -83,6 +84,9 @@ def _part(some: PartitionRange) -> tuple[str, ...]:
 class HmsDifferencesSource(DataSource):  # type: ignore[misc]
     """See the module."""
 
+    handed_tokens: ClassVar[Mapping[Metastores, HandedToken]] = {}
+    """See `hms_cache.jobs.sources.with_tokens`."""
+
     @classmethod
     def name(cls) -> str:
         return "hms_differences"
@@ -91,6 +95,7 @@ class HmsDifferencesSource(DataSource):  # type: ignore[misc]
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        use_handed(self.handed_tokens)
         servers = str(self.options.get("servers") or "").split()
         database = self.options.get("database")
         if not servers or not database:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -178,7 +179,16 @@ def test_a_stream(site: Site, cluster: SparkProcess, tmp_path: Path, port: str) 
     name = f"stream_{port}".replace(" ", "_")
     filled(site, tmp_path, name)
     options = {"metastore": site.uri(port), "auth": auth_of(site, port)}
+    before = tokens(site)
     assert cluster.call(stream_events, options=options, database=name) == 3
+    wait_for(lambda: tokens(site) == before)
+
+
+def tokens(site: Site) -> int:
+    """Number of delegation tokens that are good."""
+    with contextlib.closing(sqlite3.connect(site.directory / "metastore.db")) as database:
+        found: int = database.execute("SELECT COUNT(*) FROM DELEGATION_TOKENS").fetchone()[0]
+    return found
 
 
 @pytest.mark.soak
@@ -186,6 +196,7 @@ def test_a_stream(site: Site, cluster: SparkProcess, tmp_path: Path, port: str) 
 def test_jobs(site: Site, cluster: SparkProcess, tmp_path: Path, port: str) -> None:
     name = f"jobs_{port}".replace(" ", "_")
     filled(site, tmp_path, name)
+    before = tokens(site)
     options = {"metastore": site.uri(port), "auth": auth_of(site, port), "tables": [f"{name}.*"]}
     done = cluster.call(run_named, job="statistics", options=options)
     assert done["summary"]["partitions written"] == DAYS and not done["summary"]["failures"], done
@@ -201,6 +212,7 @@ def test_jobs(site: Site, cluster: SparkProcess, tmp_path: Path, port: str) -> N
     kept = {"metastore": site.uri(port), "auth": auth_of(site, port), "output": f"file:{tmp_path / 'history'}"}
     done = cluster.call(run_named, job="history", options=kept)
     assert done["summary"]["events added"] > 3, done
+    assert tokens(site) == before, "each job has cancelled those of its tasks"
     with site.client("none", "none") as client:
         table = client.call("get_table", name, "t")
         statistics = client.call("get_partition_column_statistics", name, "t", "day=1", "id").statsObj[0].statsData
