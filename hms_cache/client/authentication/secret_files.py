@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from hms_cache.client.errors import CredentialsError
@@ -10,10 +11,23 @@ MAX_BYTES = 64 * 1024
 """Maximum size of such a file: tokens with the groups of a user have a few KiB."""
 
 
+def placed(path: str) -> str:
+    """Where the file is. A name without a directory that does not exist here may be of a file that Spark distributes
+    (``--files``): Spark has such files beside its executors, and in a directory of its own beside a driver."""
+    if not path or Path(path).name != path or Path(path).exists():
+        return path
+    spark = sys.modules.get("pyspark.core.files")
+    try:
+        found: str = spark.SparkFiles.get(path)  # type: ignore[union-attr]
+    except Exception:
+        return path  # no Spark here, or no session yet
+    return found if Path(found).exists() else path
+
+
 def read_bytes(path: str, what: str, max_bytes: int = MAX_BYTES) -> bytes:
     """Returns the contents of a file. Raises CredentialsError."""
     try:
-        with Path(path).open("rb") as file:
+        with Path(placed(path)).open("rb") as file:
             content = file.read(max_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "this is not a file name"

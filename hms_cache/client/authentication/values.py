@@ -17,7 +17,7 @@ from hms_cache.client.authentication.digest_md5 import DigestMd5Mechanism
 from hms_cache.client.authentication.kerberos import GssapiMechanism, Ticket
 from hms_cache.client.authentication.mechanism import ClientMechanism
 from hms_cache.client.authentication.plain import PlainMechanism
-from hms_cache.client.authentication.secret_files import read_secret
+from hms_cache.client.authentication.secret_files import placed, read_secret
 from hms_cache.client.authentication.token_file import read_token
 from hms_cache.client.errors import CredentialsError
 from hms_cache.errors import ConfigurationError
@@ -106,10 +106,10 @@ class Kerberos(Authentication):
     @property
     def ticket(self) -> Ticket:
         """Raises ConfigurationError where the library is missing."""
-        return Ticket(self.principal, self.keytab, self.ticket_cache)
+        return Ticket(self.principal, placed(self.keytab), self.ticket_cache)
 
     def mechanism(self, address: Address, timeout_s: float) -> ClientMechanism:
-        if self.keytab and not os.access(self.keytab, os.R_OK):
+        if self.keytab and not os.access(placed(self.keytab), os.R_OK):
             raise CredentialsError(f"the keytab {self.keytab} does not exist, or this user cannot read it")
         qualities = qualities_for(self.qualities, address)
         return GssapiMechanism(self.ticket, self.server, address.host, qualities, timeout_s)

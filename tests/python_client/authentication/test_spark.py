@@ -220,6 +220,41 @@ def test_jobs(site: Site, cluster: SparkProcess, tmp_path: Path, port: str) -> N
         assert table.parameters["spark.sql.statistics.numRows"] == str(2 * DAYS)
 
 
+def with_files(spark: SparkSession, files: list[str], options: dict[str, str], database: str) -> Any:
+    """In Spark's process: `--files` does this at the start of a session."""
+    for file in files:
+        spark.sparkContext.addFile(file)
+    sources = read_sources(spark, options, database)
+    return {**sources, "job": run_named(spark, "statistics", {**options, "tables": [f"{database}.*"]})["summary"]}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("by", ["password", "bearer", "keytab", "token"])
+def test_files_that_spark_distributes_go_by_their_names(
+    site: Site, cluster: SparkProcess, tmp_path: Path, by: str
+) -> None:
+    """Neither the driver nor an executor runs in the directory that has them."""
+    database, name = f"files_{by}", f"ann.{by}"
+    filled(site, tmp_path, database)
+    file = tmp_path / "elsewhere" / name
+    file.parent.mkdir()
+    port, auth, content = {
+        "password": ("ldap tls", f"ldap user=ann password_file={name}", site.password_file.read_bytes()),
+        "bearer": ("jwt", f"jwt file={name}", site.bearer_file.read_bytes()),
+        "keytab": (
+            "kerberos",
+            f"kerberos server=hive/_HOST@{REALM} principal=ann@{REALM} keytab={name}",
+            site.keytab.read_bytes(),
+        ),
+        "token": ("kerberos", f"token file={name}", site.token().encode()),
+    }[by]
+    file.write_bytes(content)
+    options = {"metastore": site.uri(port), "auth": auth}
+    found = cluster.call(with_files, files=[str(file)], options=options, database=database)
+    assert {key: found[key] for key in EXPECTED} == EXPECTED
+    assert found["job"]["partitions written"] == DAYS
+
+
 def run_named(spark: SparkSession, job: str, options: dict[str, Any]) -> dict[str, Any]:
     """In Spark's process."""
     register(spark)
