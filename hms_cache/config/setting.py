@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
 from hms_cache.values import frozen
+
+LARGEST_NUMBER: Final = 2**62
+"""Of whole numbers without another upper bound. Databases take twice as much, and some statements ask for one more."""
 
 
 @frozen
@@ -39,6 +42,8 @@ def setting(
     **constraints: Any,
 ) -> Any:
     """Declares a setting; the docstring below it describes it. ``constraints`` are pydantic's (``ge``, ``le``, …)."""
+    if type(default) is int:
+        constraints.setdefault("le", LARGEST_NUMBER)
     facts: Any = SettingFacts(unit, reason, site_keys, reloadable, from_site)
     return Field(default, json_schema_extra={"facts": facts}, **constraints)
 

@@ -1,4 +1,4 @@
-"""Times without an upper bound: infinity, and numbers that no clock reaches, are times as any other."""
+"""Times and numbers without an upper bound: infinity, what no clock reaches, and the largest."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hms_cache.app.security.delegation import token_manager
 from hms_cache.app.service import Service
 from hms_cache.app.stores import build_database_stores
 from hms_cache.authentication.delegation.token_manager import Caller
+from hms_cache.config.setting import LARGEST_NUMBER
 from hms_cache.config.settings import SettingReference, all_settings, section_types
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.app.test_service import client, configured
@@ -25,7 +26,8 @@ HUGE = 1e18
 
 
 def is_unbounded(setting: SettingReference, value: float) -> bool:
-    if setting.field.annotation is not float or not setting.key.endswith(("_s", "_ms", "_min")):
+    is_time = setting.field.annotation is float and setting.key.endswith(("_s", "_ms", "_min"))
+    if not (is_time if isinstance(value, float) else setting.field.annotation is int):
         return False
     try:
         section_types()[setting.section].model_validate({setting.key: value})
@@ -35,6 +37,7 @@ def is_unbounded(setting: SettingReference, value: float) -> bool:
 
 
 UNBOUNDED = [one.name for one in all_settings() if is_unbounded(one, math.inf)]
+NUMBERS = [one.name for one in all_settings() if is_unbounded(one, LARGEST_NUMBER)]
 
 
 def test_they_are_found() -> None:
@@ -43,17 +46,25 @@ def test_they_are_found() -> None:
 
 
 def all_set_to(value: float) -> dict[str, object]:
+    if isinstance(value, int):
+        return dict.fromkeys(NUMBERS, value)
     return {**dict.fromkeys(UNBOUNDED, value), "warehouse.trash_interval_min": 0}
 
 
-@pytest.mark.parametrize("value", [math.inf, HUGE])
+@pytest.mark.parametrize("value", [math.inf, HUGE, LARGEST_NUMBER])
 def test_a_server_works_with_all_of_them(
-    initialized_database_url: str, value: float, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    request: pytest.FixtureRequest,
+    initialized_database_url: str,
+    value: float,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A wait for a file system, for a connection, or for the last calls at the end failed with an OverflowError."""
     given = {**all_set_to(value), "database.url": initialized_database_url, "cache.dump_file": str(tmp_path / "dump")}
     service = Service(configured(tmp_path, admin__enabled=True, admin__port=0, **given))
-    with client(service.start()) as metastore:
+    uri = service.start()
+    request.addfinalizer(service.stop)
+    with client(uri) as metastore:
         partitioned = table("default", "p", keys=(("day", "string"),))
         metastore.create_table(partitioned)
         metastore.add_partitions([partition(partitioned, (str(day),)) for day in range(3)])
@@ -64,7 +75,16 @@ def test_a_server_works_with_all_of_them(
     assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR" or one.exc_info] == []
 
 
-@pytest.mark.parametrize("value", [math.inf, HUGE])
+@pytest.mark.parametrize(
+    "setting", [one for one in all_settings() if one.field.annotation is int], ids=lambda one: one.name
+)
+def test_no_whole_number_is_too_large_for_a_database(setting: SettingReference) -> None:
+    """A limit of 2**63 - 1 partitions made each read of partitions fail with an OverflowError."""
+    with pytest.raises(ValidationError, match="less than or equal to"):
+        section_types()[setting.section].model_validate({setting.key: 2**63 - 1})
+
+
+@pytest.mark.parametrize("value", [math.inf, HUGE, LARGEST_NUMBER])
 def test_housekeeping_works_with_all_of_them(
     initialized_database_url: str, value: float, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
