@@ -79,12 +79,15 @@ def for_tasks(metastores: Metastores) -> Metastores:
 
 @contextmanager
 def cancelling_tokens() -> Iterator[None]:
-    """`hold_tokens` and `release_tokens`."""
+    """`hold_tokens` and `release_tokens`, the latter also at SIGTERM."""
     hold_tokens()
+    handles = release_tokens_on_sigterm()
     try:
         yield
     finally:
         release_tokens()
+        if handles:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def hold_tokens() -> None:
@@ -100,32 +103,39 @@ def release_tokens() -> None:
     global _holders
     with _lock:
         _holders -= 1
-        over = [] if _holders else list(_to_cancel)
-        if over:
-            _to_cancel.clear()
-            for metastores, token in over:
-                if _tokens.get(metastores, (None, 0.0))[0] == token:
-                    del _tokens[metastores]
-    _cancel(over)
+        over = [] if _holders else _taken_over()
+    if over:
+        # A KDC, or a metastore that does not answer, delays nobody for longer.
+        thread = threading.Thread(target=_cancel, args=(over,), name=_THREAD, daemon=True)
+        thread.start()
+        thread.join(_CANCEL_S)
 
 
-def release_tokens_on_sigterm() -> None:
-    """Makes SIGTERM cancel the tokens that this process holds before it ends the process. Has no effect outside of the
-    main thread, or if the signal is handled already."""
+def release_tokens_on_sigterm() -> bool:
+    """Makes SIGTERM cancel the tokens that this process holds before it ends the process. Returns False, without an
+    effect, outside of the main thread, and if the signal is handled already."""
     is_main = threading.current_thread() is threading.main_thread()
-    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+    is_possible = is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if is_possible:
         signal.signal(signal.SIGTERM, _release_and_exit)
+    return is_possible
 
 
 def _release_and_exit(number: int, frame: object) -> None:
     signal.signal(number, signal.SIG_IGN)
     # In another thread: the one that was interrupted may hold the lock.
-    threading.Thread(target=release_tokens, name=_THREAD, daemon=True).start()
+    threading.Thread(target=_cancel_held, name=_THREAD, daemon=True).start()
     end_s = time.monotonic() + _CANCEL_S
     for thread in threading.enumerate():
         if thread.name == _THREAD:
             thread.join(max(0.0, end_s - time.monotonic()))
     os._exit(128 + number)
+
+
+def _cancel_held() -> None:
+    with _lock:
+        over = _taken_over()
+    _cancel(over)
 
 
 def tokens_to_hand(metastores: Iterable[Metastores]) -> Mapping[Metastores, HandedToken]:
@@ -146,6 +156,16 @@ def use_handed(tokens: Mapping[Metastores, HandedToken]) -> None:
             _tokens[metastores] = handed.token, time.monotonic() + handed.used_until_s - time.time()
 
 
+def _taken_over() -> list[tuple[Metastores, Token]]:
+    """The tokens that are to be cancelled; none of them is given to tasks any more. Called under the lock."""
+    over = list(_to_cancel)
+    _to_cancel.clear()
+    for metastores, token in over:
+        if _tokens.get(metastores, (None, 0.0))[0] == token:
+            del _tokens[metastores]
+    return over
+
+
 def _token(metastores: Metastores, how: Kerberos) -> Token:
     with _lock:
         token, until_s = _tokens.get(metastores, (None, 0.0))
@@ -159,15 +179,6 @@ def _token(metastores: Metastores, how: Kerberos) -> Token:
 
 
 def _cancel(tokens: list[tuple[Metastores, Token]]) -> None:
-    """Cancels the tokens, in a thread of its own: a KDC, or a metastore that does not answer, delays nobody longer than
-    `_CANCEL_S`."""
-    if tokens:
-        thread = threading.Thread(target=_cancel_each, args=(tokens,), name=_THREAD, daemon=True)
-        thread.start()
-        thread.join(_CANCEL_S)
-
-
-def _cancel_each(tokens: list[tuple[Metastores, Token]]) -> None:
     for metastores, token in tokens:
         how = metastores.authentication
         assert isinstance(how, Kerberos)

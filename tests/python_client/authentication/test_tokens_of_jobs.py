@@ -90,6 +90,15 @@ def test_a_job_leaves_no_token(site: Site, fails: bool) -> None:
         assert not is_good(seen.pop())
 
 
+def test_the_signal_is_handled_as_before_afterwards(metastores: Metastores) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with cancelling_tokens():
+        with cancelling_tokens():
+            assert is_good(for_tasks(metastores))
+        assert (signal.getsignal(signal.SIGTERM) is before) == (before is not signal.SIG_DFL)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 def test_jobs_at_the_same_time_share_a_token_until_the_last_has_ended(metastores: Metastores) -> None:
     with cancelling_tokens():
         with cancelling_tokens():
@@ -167,22 +176,29 @@ def test_a_metastore_that_does_not_answer_delays_a_job_for_a_limited_time(
             delegation._to_cancel.append((Metastores(uri, metastores.authentication), token))
 
 
-STREAM = """
+PROGRAM = """
 import pickle, sys
-from hms_cache.client import Metastores, for_tasks
+from contextlib import ExitStack
+from hms_cache.client import Metastores, cancelling_tokens, for_tasks
 from hms_cache.client.delegation import hold_tokens, release_tokens_on_sigterm
 
-hold_tokens()
-release_tokens_on_sigterm()
-access = for_tasks(Metastores.of_texts(sys.argv[1], sys.argv[2], {}))
-print(pickle.dumps(access).hex(), flush=True)
-sys.stdin.read()
+with ExitStack() as stack:
+    if sys.argv[1] == "stream":
+        hold_tokens()
+        release_tokens_on_sigterm()
+    else:
+        for _ in range(2):
+            stack.enter_context(cancelling_tokens())
+    access = for_tasks(Metastores.of_texts(sys.argv[2], sys.argv[3], {}))
+    print(pickle.dumps(access).hex(), flush=True)
+    sys.stdin.read()
 """
 
 
-def test_a_process_that_is_told_to_end_cancels_its_tokens(site: Site) -> None:
-    """Spark ends the process that plans a stream so."""
-    command = [sys.executable, "-c", STREAM, site.uri("kerberos"), site.kerberos]
+@pytest.mark.parametrize("what", ["stream", "jobs"])
+def test_a_process_that_is_told_to_end_cancels_its_tokens(site: Site, what: str) -> None:
+    """Spark ends the process that plans a stream so, and a plan a step that takes too long."""
+    command = [sys.executable, "-c", PROGRAM, what, site.uri("kerberos"), site.kerberos]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         access = pickle.loads(bytes.fromhex(process.stdout.readline()))
