@@ -37,7 +37,7 @@ the site file with `get_config_value`; for a key that is not honoured, it return
 
 A number has the unit at the end of the setting's name; a number with another unit (`500ms`, `5 min`, `1d`, `100 MiB`)
 is converted. In a site file, a time without a unit has the unit of Hive's default, which may be hours or days: see
-[Compatibility](compatibility.md#settings-of-hives-that-are-honoured). For times and limits, `inf` means no limit. Lists
+[Compatibility](compatibility.md#settings-of-hives-that-are-honoured). Times without an upper bound accept `inf`. Lists
 are TOML lists (also in environment variables and with `--set`), or one text with commas. Put secrets into files:
 `password_file`, `token_file`. A running server applies changes of the settings marked *reload* on SIGHUP.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -10,8 +11,8 @@ import pytest
 
 from hms_cache.config import Settings, load
 from hms_cache.config.reference import markdown, toml
-from hms_cache.config.setting import facts_of
-from hms_cache.config.settings import all_settings
+from hms_cache.config.setting import description_of, facts_of
+from hms_cache.config.settings import all_settings, section_types
 from hms_cache.config.site_file import settings_by_site_key
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +40,15 @@ def test_every_setting_says_what_it_is_and_why_its_number() -> None:
         assert reference.field.description and reference.field.description.endswith((".", "?")), reference.name
         if isinstance(reference.field.default, int | float) and not isinstance(reference.field.default, bool):
             assert facts.reason.endswith("."), f"{reference.name} has a number without its reason"
+
+
+@pytest.mark.parametrize(("spoken_of", "value"), [(r"\binf\b", math.inf), (r"\b0:", 0), ("-1:", -1)])
+def test_values_that_a_text_speaks_of_are_accepted(spoken_of: str, value: float) -> None:
+    found = [one for one in all_settings() if re.search(spoken_of, description_of(one.field))]
+    assert found
+    for reference in found:
+        section = section_types()[reference.section].model_validate({reference.key: value})
+        assert getattr(section, reference.key) == value, reference.name
 
 
 def test_no_site_key_stands_for_two_settings() -> None:
