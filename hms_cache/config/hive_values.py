@@ -65,7 +65,7 @@ class HiveValues:
         if is_secret_name(name):
             return None
         reference = self._ours.get(name)
-        if reference is not None and not name.startswith(_NEVER_TOLD):
+        if reference is not None and not name.startswith(_NEVER_RETURNED):
             return self._in_hive_form(reference)
         key = keys_by_spelling().get(name)
         if key is not None and key.action in ("ignored", "insecure"):

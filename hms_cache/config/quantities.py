@@ -135,6 +135,6 @@ def whole_milliseconds(seconds: float) -> int:
 
 
 def finite_s(seconds: float) -> float | None:
-    """Returns ``seconds`` in the form that most waiting functions expect: None for infinity, and for more than a century,
-    which some of them refuse."""
+    """Returns ``seconds`` in the form that most waiting functions expect: None for infinity, and for more than a
+    century, which some of them refuse."""
     return None if seconds > _CENTURY_S else seconds

@@ -336,5 +336,5 @@ class HmsEventsStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         """Does nothing: the log's retention time decides when events are deleted."""
 
     def stop(self) -> None:
-        """Cancels the tokens that were obtained for the stream's tasks. Each call opens and closes its own connection."""
+        """Cancels the tokens that were obtained for the stream's tasks. Connections are closed after each call."""
         release_tokens()
