@@ -12,6 +12,9 @@ from hms_cache.config.secrets import MASK, is_secret_name
 from hms_cache.config.site_file import SiteProperty, settings_by_site_key, site_value
 from hms_cache.config.unhonoured import SiteReview, Unhonoured
 
+_DATANUCLEUS = "datanucleus."
+"""Hive passes all properties with this prefix to Java's database layer, also those that it does not know itself."""
+
 
 def review(site: Mapping[str, SiteProperty], unread_providers: Sequence[str] = ()) -> SiteReview:
     """Reviews all properties; those that Hive's metastore would not read are skipped.
@@ -39,7 +42,9 @@ def review(site: Mapping[str, SiteProperty], unread_providers: Sequence[str] = (
                 ignored.append(_unhonoured(name, found, "Java classes are not supported"))
             continue
         key = keys_by_spelling().get(name)
-        if key is None:
+        if key is None and name.startswith(_DATANUCLEUS):
+            harmless.append(name)
+        elif key is None:
             ignored.append(_unhonoured(name, found, f"no metastore of Hive 3.1 or 4.0 has this key{_suggestion(name)}"))
         elif key.action in ("harmless", "mapped") or key.agrees_with(found.value):
             harmless.append(name)

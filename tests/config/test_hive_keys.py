@@ -98,6 +98,14 @@ def test_what_is_in_force_anyway_is_let_pass(tmp_path: Path) -> None:
     assert set(configuration.site_review.harmless) == properties.keys()
 
 
+def test_options_of_javas_database_layer_need_not_be_known(tmp_path: Path) -> None:
+    review = loaded(
+        site_of(tmp_path, {"datanucleus.fixedDatastore": "true", "metastore.fixedDatastore": "true"})
+    ).site_review
+    assert review.harmless == ("datanucleus.fixedDatastore",)
+    assert [one.name for one in review.ignored] == ["metastore.fixedDatastore"]
+
+
 def test_a_real_site_is_refused_with_every_key_that_protects_it() -> None:
     with pytest.raises(ConfigurationError) as raised:
         loaded(REAL_SITE)
