@@ -38,7 +38,8 @@ class CacheSettings(Section):
         ge=0,
     )
     """Maximum age of an answer. 0: an answer is never older than its request (P1). A number: the maximum age in
-    milliseconds. inf: memory answers from the events applied so far, without a position check."""
+    milliseconds. inf: memory answers from the events applied so far, without a position check; then only
+    events.poll_interval_s makes writes of other servers visible, and must not be 0."""
     exactness: Literal["check", "lease"] = setting(
         "check",
         reason="A check is correct with any writers that log their events; a lease only with writers that announce"
