@@ -316,11 +316,21 @@ def test_what_goes_wrong_is_told(site: Site, cluster: SparkProcess, tmp_path: Pa
     assert "hive.metastore.sasl.enabled" in cluster.call(failure_of, options=kerberos)
 
 
+def planned_elsewhere(site: Site, directory: Path, port: str) -> list[tuple[str, dict[str, Any]]]:
+    """Jobs with sources of their own, to which the driver hands what tasks need, and their options."""
+    url = f"sqlite:///{site.directory / 'metastore.db'}"
+    verified = {"server": [site.uri(port)], "database": url, "tables": ["shown.*"]}
+    history = {"metastore": site.uri(port), "output": f"file:{directory / port.replace(' ', '_')}"}
+    return [("verify", verified), ("history", history)]
+
+
 @pytest.mark.soak
 def test_no_secret_is_in_what_spark_shows_and_keeps(site: Site, cluster: SparkProcess, tmp_path: Path) -> None:
     filled(site, tmp_path, "shown")
     for port in ("kerberos", "ldap tls", "jwt"):
         options = {"metastore": site.uri(port), "auth": auth_of(site, port)}
+        for job, more in planned_elsewhere(site, tmp_path, port):
+            cluster.call(run_named, job=job, options={"auth": auth_of(site, port), **more})
         found = cluster.call(read_sources, options=options, database="shown")
         assert "auth" in found["plans"] or "hms_catalog" in found["plans"]
         shown = found["plans"]
