@@ -125,8 +125,9 @@ def unless_negative(text: str) -> str:
 
 
 def whole_seconds(seconds: float) -> int:
-    """Rounds to whole seconds, for times that are added to others; infinity becomes a century."""
-    return round(min(seconds, _CENTURY_S))
+    """Rounds up to whole seconds, for times that are added to others, so that nothing expires too early; infinity
+    becomes a century."""
+    return math.ceil(min(seconds, _CENTURY_S))
 
 
 def whole_milliseconds(seconds: float) -> int:

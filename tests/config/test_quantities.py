@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from hms_cache.config.quantities import Words, format_size, parse_duration_s, parse_size_bytes
+from hms_cache.config.quantities import (
+    Words,
+    finite_s,
+    format_size,
+    parse_duration_s,
+    parse_size_bytes,
+    whole_milliseconds,
+    whole_seconds,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +55,15 @@ def test_what_is_no_duration_is_refused_with_its_text(text: str) -> None:
 )
 def test_a_size_is_read_with_binary_units(text: str, size_bytes: int) -> None:
     assert parse_size_bytes(text) == size_bytes
+
+
+@given(st.floats(min_value=1e-3, max_value=1e9))
+def test_no_time_is_shortened_by_being_made_whole(seconds: float) -> None:
+    """An execution of a scheduled query that may be silent for 0.4 s had timed out as soon as it began."""
+    assert 0 <= whole_seconds(seconds) - seconds < 1
+    assert abs(whole_milliseconds(seconds) / 1000 - seconds) <= 0.000_501
+    assert (finite_s(seconds), finite_s(math.inf), finite_s(1e18)) == (seconds, None, None)
+    assert whole_seconds(math.inf) == whole_seconds(1e18) == whole_milliseconds(math.inf) / 1000
 
 
 @pytest.mark.parametrize("text", ["", "lots", "1 XB"])
