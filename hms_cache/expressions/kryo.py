@@ -13,8 +13,9 @@ Common to the three:
 * Integers are variable-length, zigzag if they may be negative. A text is either ASCII with the high bit set in its last
   byte, or its length in UTF-16 units followed by their bytes.
 
-Hive 4 has Kryo 5 and writes the class of the root; Hive 2.3 and 3.1 have Kryo 3 and do not. Kryo 5 writes numbers of
-fixed size in little-endian order, Kryo 3 in big-endian order; lists differ, too.
+Hive 4 has Kryo 5 and writes the class of the root; Hive 2.3 and 3.1 have Kryo 3 and do not. Hive 4's metastore takes
+the root without its class, too, as `serializeObjectToKryo` writes it. Kryo 5 writes numbers of fixed size in
+little-endian order, Kryo 3 in big-endian order; lists differ, too.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _OBJECT_BYTES = 400
 """Size of an object: itself and the dictionary of its fields."""
 
 _EXPRESSION_CLASS = "org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDesc"
+_FUNCTIONS = "org.apache.hadoop.hive.ql.udf."
 _WRAPPERS = frozenset(
     f"java.lang.{name}" for name in ("Integer", "Float", "Boolean", "Byte", "Character", "Short", "Long", "Double")
 )
@@ -122,7 +124,7 @@ def read_expression(data: bytes, translate: Callable[[KryoObject], Translated]) 
             try:
                 root = reader.read_root()
             except (KryoError, RecursionError) as error:
-                failures.append(f"Hive {dialect.hive}: {error}")
+                failures.append(f"{dialect}: {error}")
                 is_too_large |= isinstance(error, _TooManyObjects)
                 continue
             return translate(root)
@@ -156,6 +158,9 @@ class KryoReader:
             raise KryoError(f"{len(self._data) - self._position} bytes follow the root")
         if not isinstance(root, KryoObject):
             raise KryoError("the root is not an object")
+        if root.class_name == _EXPRESSION_CLASS and not _has_function(root):
+            # Another dialect counts the elements of a list in another way, and may come to the end all the same.
+            raise KryoError("the root has no function")
         return root
 
     def take_apart(self) -> None:
@@ -467,6 +472,11 @@ class KryoReader:
         if name in _POLYMORPHIC_ARRAYS:
             return self._list(length, self.class_and_object, number)
         raise KryoError(f"class {name}")
+
+
+def _has_function(expression: KryoObject) -> bool:
+    function = expression.fields.get("genericUDF")
+    return isinstance(function, KryoObject) and function.class_name.startswith(_FUNCTIONS)
 
 
 def _date(year: Any, month: Any, day: Any) -> datetime.date:

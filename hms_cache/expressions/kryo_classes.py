@@ -28,10 +28,13 @@ class Dialect:
     classes: dict[str, KryoClass] = field(repr=False)
     registered: dict[int, str] = field(repr=False)
 
+    def __str__(self) -> str:
+        return f"Hive {self.hive}{' without a class' if self.kryo_5 and not self.writes_root_class else ''}"
+
 
 @functools.lru_cache(maxsize=1)
 def dialects() -> tuple[Dialect, ...]:
-    """The dialects of Hive 4, 3 and 2."""
+    """The dialects of Hive 4, 3 and 2, and that of Hive 4 for an object whose class both sides know."""
     text = files("hms_cache.expressions").joinpath("kryo_classes.tsv").read_text(encoding="ascii")
     classes: dict[str, dict[str, KryoClass]] = {"4": {}, "3": {}, "2": {}}
     registered: dict[str, dict[int, str]] = {"4": {}, "3": {}, "2": {}}
@@ -42,6 +45,8 @@ def dialects() -> tuple[Dialect, ...]:
             classes[version][name] = KryoClass(name, serializer, parsed)
             if class_id != "-1":
                 registered[version][int(class_id)] = name
+    with_root_class = {"4": True, "3": False, "2": False}
     return tuple(
-        Dialect(version, version == "4", version == "4", classes[version], registered[version]) for version in classes
+        Dialect(version, version == "4", root_class, classes[version], registered[version])
+        for version, root_class in [*with_root_class.items(), ("4", False)]
     )

@@ -18,6 +18,11 @@ from tests.expressions import hive_java
 
 DATA = Path(__file__).parent / "data"
 RECORDED_ARGUMENTS = ("11", "250", "40")
+RECORDED = {
+    **{version: (version, "true") for version in hive_java.HIVE_VERSIONS},
+    "4.0.1-without-class": ("4.0.1", "false"),
+}
+"""Of each record, the Hive, and whether it writes the class of an expression's root if it can."""
 # Hive 2.3 takes the text 'false' of a boolean for true, and does not know its default partition by name.
 _HIVE_2_QUIRKS = re.compile(r"\bo\b|__HIVE_DEFAULT_PARTITION__")
 
@@ -81,6 +86,6 @@ def recorded(version: str) -> HiveAnswers:
 
 
 if __name__ == "__main__":
-    for each in hive_java.HIVE_VERSIONS:
-        text = "\n".join(hive_java.run(each, "ExpressionSamples", RECORDED_ARGUMENTS)) + "\n"
+    for each, (hive, root_class) in RECORDED.items():
+        text = "\n".join(hive_java.run(hive, "ExpressionSamples", [*RECORDED_ARGUMENTS, root_class])) + "\n"
         (DATA / f"hive-{each}.tsv.gz").write_bytes(gzip.compress(text.encode("utf-8"), mtime=0))

@@ -26,7 +26,8 @@ import org.apache.hadoop.hive.serde2.typeinfo.TypeInfoUtils;
 /**
  * Makes random partition expressions with the Hive on the class path, and Hive's own answers to them. Prints lines
  * "key TAB name TAB type", "row TAB value ...", "expr TAB base64 TAB unknown TAB kept rows TAB text" ("failed" where Hive
- * cannot evaluate what it could build). Arguments: seed, number of expressions, number of rows.
+ * cannot evaluate what it could build). Arguments: seed, number of expressions, number of rows, and whether the class of
+ * the root is written where this Hive can.
  */
 public final class ExpressionSamples {
   private static final String DEFAULT = "__HIVE_DEFAULT_PARTITION__";
@@ -59,11 +60,11 @@ public final class ExpressionSamples {
 
   public static void main(String[] arguments) throws Exception {
     ExpressionSamples samples = new ExpressionSamples(Long.parseLong(arguments[0]));
-    samples.print(Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]));
+    HiveKryo kryo = new HiveKryo(Boolean.parseBoolean(arguments[3]));
+    samples.print(Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]), kryo);
   }
 
-  private void print(int expressions, int rows) throws Exception {
-    HiveKryo kryo = new HiveKryo();
+  private void print(int expressions, int rows, HiveKryo kryo) throws Exception {
     List<String> names = new ArrayList<>();
     List<PrimitiveTypeInfo> types = new ArrayList<>();
     for (String[] key : KEYS) {

@@ -23,7 +23,8 @@ final class HiveKryo {
   private final Object kryo;
   private final boolean writesRootClass;
 
-  HiveKryo() throws Exception {
+  /** withRootClass: whether a Hive that can write the class of the root does so, as its clients do. */
+  HiveKryo(boolean withRootClass) throws Exception {
     Object made;
     try {
       made = method(Class.forName(UTILITIES), "borrowKryo").invoke(null);
@@ -31,7 +32,7 @@ final class HiveKryo {
       made = registered();
     }
     kryo = made;
-    writesRootClass = Arrays.stream(Class.forName(UTILITIES).getMethods())
+    writesRootClass = withRootClass && Arrays.stream(Class.forName(UTILITIES).getMethods())
         .anyMatch(candidate -> candidate.getName().equals("serializeObjectWithTypeInformation"));
   }
 

@@ -42,7 +42,7 @@ public final class KryoClasses {
       "org.apache.hadoop.io.Text", "org.apache.hadoop.io.BytesWritable", "org.apache.hadoop.io.NullWritable"};
 
   public static void main(String[] arguments) throws Exception {
-    HiveKryo kryo = new HiveKryo();
+    HiveKryo kryo = new HiveKryo(true);
     Map<String, String> lines = new TreeMap<>();
     List<String> pending = listed(arguments[0]);
     TreeSet<String> seen = new TreeSet<>(pending);
