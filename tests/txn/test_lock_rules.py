@@ -98,9 +98,9 @@ def test_more_partitions_than_a_statement_names(client: TxnClient) -> None:
 def test_first_conflict_names_the_request_and_the_oldest_lock() -> None:
     requests = [LockTarget("r", "d", "t"), LockTarget("x", "d", "u")]
     earlier = [
-        LockRow(1, 1, 0, LockTarget("x", "d", "t")),
-        LockRow(2, 1, 0, LockTarget("w", "d", "u")),
-        LockRow(3, 1, 0, LockTarget("e", "d", "t")),
+        LockRow(1, 1, 0, LockTarget("x", "d", "t"), "a"),
+        LockRow(2, 1, 0, LockTarget("w", "d", "u"), "a"),
+        LockRow(3, 1, 0, LockTarget("e", "d", "t"), "a"),
     ]
     assert first_conflict(requests, earlier) == (1, earlier[1])
     assert first_conflict(requests[:1], earlier[:2]) is None
@@ -114,7 +114,7 @@ targets = st.sampled_from(sorted(PLACES.values(), key=str)).flatmap(
 @given(requests=st.lists(targets, min_size=1, max_size=6), earlier=st.lists(targets, max_size=4))
 def test_the_first_that_must_wait_is_found(requests: list[LockTarget], earlier: list[LockTarget]) -> None:
     """As by asking each request about each earlier lock: those on the same table come before those on databases."""
-    rows = [LockRow(number + 1, 1, 0, target) for number, target in enumerate(earlier)]
+    rows = [LockRow(number + 1, 1, 0, target, "a") for number, target in enumerate(earlier)]
     expected_conflict = None
     for row in rows:
         order = sorted(range(len(requests)), key=lambda at: (requests[at].table is None, at))

@@ -116,11 +116,14 @@ def test_a_transaction_does_not_wait_for_itself(client: TxnClient) -> None:
 
 
 def test_a_reader_that_must_not_wait(client: TxnClient) -> None:
-    client.lock(component(LockType.EXCLUSIVE))
+    held = client.lock(component(LockType.EXCLUSIVE))
     txn_id = client.open()
     answer = client.lock(component(LockType.SHARED_READ), txn_id=txn_id, zeroWaitReadEnabled=True)
     assert answer.state == LockState.NOT_ACQUIRED
-    assert answer.errorMessage.startswith("Unable to acquire read lock due to an existing exclusive lock {")
+    assert answer.errorMessage == (
+        f"Unable to acquire read lock due to an existing exclusive lock {{lockid:{held.lockid} intLockId:1 txnid:0"
+        " db:d table:t partition:null state:ACQUIRED type:EXCLUSIVE}"
+    )
     waiting = client.lock(component(LockType.EXCL_WRITE), txn_id=txn_id, zeroWaitReadEnabled=True)
     assert waiting.state == LockState.WAITING
     table_as_select = client.lock(component(LockType.EXCL_WRITE), txn_id=client.open(), exclusiveCTAS=True)
@@ -129,6 +132,20 @@ def test_a_reader_that_must_not_wait(client: TxnClient) -> None:
     outside = client.lock(component(LockType.SHARED_READ), zeroWaitReadEnabled=True)
     assert outside.state == LockState.WAITING
     assert client.count(HIVE_LOCKS) == 3
+
+
+def test_a_reader_that_must_not_wait_for_one_that_waits(client: TxnClient) -> None:
+    """The text names the lock as Hive does: clients show it."""
+    client.lock(component(LockType.SHARED_READ, partition="p=1"))
+    writer = client.open()
+    held_up = client.lock(component(LockType.EXCLUSIVE, partition="p=1"), txn_id=writer)
+    assert held_up.state == LockState.WAITING
+    reader = component(LockType.SHARED_READ, partition="p=1")
+    answer = client.lock(reader, txn_id=client.open(), zeroWaitReadEnabled=True)
+    assert answer.errorMessage == (
+        f"Unable to acquire read lock due to an existing exclusive lock {{lockid:{held_up.lockid} intLockId:1"
+        f" txnid:{writer} db:d table:t partition:p=1 state:WAITING type:EXCLUSIVE}}"
+    )
 
 
 @pytest.mark.parametrize("blocked", sorted(LockType._VALUES_TO_NAMES))
@@ -156,7 +173,7 @@ def test_a_read_is_refused_though_an_older_lock_blocks_a_write(client: TxnClient
     parts = component(LockType.EXCL_WRITE, "u"), component(LockType.SHARED_READ, "t")
     answer = client.lock(*parts, txn_id=client.open(), zeroWaitReadEnabled=True)
     assert answer.state == LockState.NOT_ACQUIRED
-    assert "d.t" in answer.errorMessage
+    assert "db:d table:t " in answer.errorMessage
 
 
 def test_unlock(client: TxnClient) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, or_, select
 
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.locks.lock_rules import LockRow, LockTarget, blocking_types, first_conflict
+from hms_cache.store.locks.lock_rules import LOCK_COLUMNS, LockRow, LockTarget, blocking_types, first_conflict
 from hms_cache.store.schema import HIVE_LOCKS
 
 L = HIVE_LOCKS.c
@@ -78,8 +78,8 @@ def earlier_locks(found: Sequence[Any]) -> EarlierLocks | None:
     if len(found) > MAX_EARLIER_LOCKS:
         return None
     return EarlierLocks(
-        LockRow(external_id, internal_id, txn_id, LockTarget(lock_type, database, table, partition))
-        for external_id, internal_id, txn_id, lock_type, database, table, partition in found
+        LockRow(external_id, internal_id, txn_id, LockTarget(lock_type, database, table, partition), state)
+        for external_id, internal_id, txn_id, lock_type, database, table, partition, state in found
     )
 
 
@@ -107,7 +107,7 @@ def direct_query(by_database: bool, by_table: bool) -> DirectQuery:
 @lru_cache
 def _query(by_database: bool, by_table: bool) -> Select[Any]:
     query = (
-        select(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID, L.HL_TXNID, L.HL_LOCK_TYPE, L.HL_DB, L.HL_TABLE, L.HL_PARTITION)
+        select(*LOCK_COLUMNS)
         .where(L.HL_LOCK_EXT_ID < bindparam("below"), L.HL_LOCK_TYPE.in_(bindparam("types", expanding=True)))
         .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
         .limit(MAX_EARLIER_LOCKS + 1)

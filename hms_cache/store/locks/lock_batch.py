@@ -204,7 +204,7 @@ class LockBatch:
             self._outcomes[number] = answer
             if own:
                 conflicts.add(
-                    LockRow(external_id, position, txn_id, target)
+                    LockRow(external_id, position, txn_id, target, own[0]["HL_LOCK_STATE"])
                     for position, target in enumerate(asked.targets, start=1)
                 )
             rows += own

@@ -60,7 +60,7 @@ def without_other_spellings(rows: Iterable[Any]) -> list[Any]:
 def lock_row(row: Any) -> LockRow:
     """Parses a row of HIVE_LOCKS."""
     target = LockTarget(row.HL_LOCK_TYPE, row.HL_DB, row.HL_TABLE, row.HL_PARTITION)
-    return LockRow(row.HL_LOCK_EXT_ID, row.HL_LOCK_INT_ID, row.HL_TXNID, target)
+    return LockRow(row.HL_LOCK_EXT_ID, row.HL_LOCK_INT_ID, row.HL_TXNID, target, row.HL_LOCK_STATE)
 
 
 _OF_LOCKS = L.HL_LOCK_EXT_ID.in_(bindparam("ids", expanding=True))

@@ -63,6 +63,8 @@ class LockRow:
     internal_id: int
     txn_id: int
     target: LockTarget
+    state: str
+    """Its code: whether it is held, or waits itself."""
 
 
 def must_wait(requested: LockTarget, earlier: LockTarget) -> bool:
@@ -147,11 +149,16 @@ def _query_of(shapes: tuple[_Shape, ...], of_txn: bool, limit: int | None) -> Se
     return query if limit is None else query.limit(limit)
 
 
+LOCK_COLUMNS = (
+    *(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID, L.HL_TXNID, L.HL_LOCK_TYPE, L.HL_DB, L.HL_TABLE, L.HL_PARTITION),
+    L.HL_LOCK_STATE,
+)
+"""What a `LockRow` is made of."""
+
+
 def _locks_below(of_txn: bool) -> Select[Any]:
     query = (
-        select(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID, L.HL_TXNID, L.HL_LOCK_TYPE, L.HL_DB, L.HL_TABLE, L.HL_PARTITION)
-        .where(L.HL_LOCK_EXT_ID < bindparam("below"))
-        .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
+        select(*LOCK_COLUMNS).where(L.HL_LOCK_EXT_ID < bindparam("below")).order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
     )
     return query.where(L.HL_TXNID != bindparam("txn_id")) if of_txn else query
 

@@ -24,7 +24,9 @@ from hms_cache.store.transactions.codes import (
     EXCLUSIVE_WRITE,
     INSERT,
     LOCK_ACQUIRED,
+    LOCK_STATES,
     LOCK_TYPE_CODES,
+    LOCK_TYPES,
     LOCK_WAITING,
     OPERATION_CODES,
     ROW_CHANGES,
@@ -49,6 +51,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     LockRequest,
     LockResponse,
     LockState,
+    LockType,
     MetaException,
 )
 from hms_cache.values import frozen
@@ -315,10 +318,13 @@ def _blocker_not_waited_for(
 
 
 def _refusal_text(request: LockRequest, blocker: LockRow) -> str:
-    held = ".".join(
-        part for part in (blocker.target.database, blocker.target.table, blocker.target.partition) if part is not None
+    target = blocker.target
+    info = (
+        f"lockid:{blocker.external_id} intLockId:{blocker.internal_id} txnid:{blocker.txn_id}"
+        f" db:{target.database} table:{target.table or 'null'} partition:{target.partition or 'null'}"
+        f" state:{LockState._VALUES_TO_NAMES[LOCK_STATES[blocker.state]]}"
+        f" type:{LockType._VALUES_TO_NAMES[LOCK_TYPES[target.lock_type]]}"
     )
-    info = f"lockid:{blocker.external_id} intLockId:{blocker.internal_id} txnid:{blocker.txn_id} {held}"
     if request.exclusiveCTAS:
         return f"Failed to initiate a concurrent CTAS operation with the same table name, lockInfo : {info}"
     return f"Unable to acquire read lock due to an existing exclusive lock {{{info}}}"
