@@ -1,7 +1,9 @@
 """Hive's own tests of its metastore, outside the client's package, pass with our server as a metastore of their own.
 
 `java/…/MetaStoreTestUtils.java` stands in for the class that starts a metastore in the process of the tests. Left out
-are those that call the classes of Hive's server (stores, handlers, caches, tools, listeners) and speak no Thrift.
+are those that call the classes of Hive's server (stores, handlers, caches, tools) and speak no Thrift, those about what
+is put into its process (listeners, faults, delays, kinds of properties, a check of passwords), and those of an embedded
+metastore, which expect its answers to be the caller's own objects.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ _CONFIGURATION = "drops by MSCK's filter texts without telling the metastore, wh
 _NO_CATALOG = "the client of Hive 2 cannot write Hive 4's request, which requires a catalog"
 _SAME_OBJECT = "expects what an embedded metastore answers with the caller's own object"
 
+_OF_SITE = "asks for a setting that the site file of these tests changes"
+
 _META = "expects no catalog and owner in a table's short description, which Hive 4 answers"
 
 _SIGNS = "expects other signs than letters, digits and underscores to be refused in names; Hive 4 takes them"
@@ -39,6 +43,7 @@ _SETTINGS: dict[str, dict[str, object]] = {
     "TestPartitionNameWhitelistValidation": {
         "catalog.partition_name_whitelist_pattern": r"[\x20-\x7E&&[^,]]*",
     },
+    "TestHiveMetastoreHttpHeaders": {"server.transport_mode": "http"},
     "TestRemoteHiveHttpMetaStore": {"server.transport_mode": "http"},
 }
 
@@ -73,6 +78,9 @@ HIVE_4_CLASSES: dict[str, dict[str, str]] = {
             _BROKEN_OFF,
         ),
     },
+    "TestHiveMetaStoreGetMetaConf": {"testGetMetaConfDefault": _OF_SITE},
+    "TestHiveMetastoreHttpHeaders": {},
+    "TestMarkPartition": {},
     "TestMarkPartitionRemote": {},
     "TestMetastoreTransformer": {},
     "TestPartitionManagement": dict.fromkeys(
@@ -89,7 +97,12 @@ HIVE_4_CLASSES: dict[str, dict[str, str]] = {
     "TestPartitionNameWhitelistValidation": {},
     "TestRemoteHiveHttpMetaStore": dict.fromkeys(_REMOTE, _IN_PROCESS),
     "TestRemoteHiveMetaStore": dict.fromkeys(_REMOTE, _IN_PROCESS),
-    "TestSetUGIOnBothClientServer": dict.fromkeys(_REMOTE, _IN_PROCESS),
+    "TestRemoteHiveMetaStoreIpAddress": {},
+    "TestRemoteUGIHiveMetaStoreIpAddress": {},
+    **dict.fromkeys(
+        ("TestSetUGIOnBothClientServer", "TestSetUGIOnOnlyClient", "TestSetUGIOnOnlyServer"),
+        dict.fromkeys(_REMOTE, _IN_PROCESS),
+    ),
     "TestStats": {},
 }
 
