@@ -153,7 +153,7 @@ def security(rounds: int, requests: int) -> None:
 @click.option("--part", "parts", multiple=True, help="only parts whose names hold this word")
 @click.option("--out", type=click.Path(path_type=Path), default=REPORT, show_default=True, help="Markdown file")
 def compare(quick: bool, small: bool, parts: tuple[str, ...], out: Path) -> None:
-    """All bars: ours beside Hive 4.0.1 with its CachedStore, on one MariaDB, in one run."""
+    """All bars: this server beside Hive 4.0.1 with its CachedStore, on one MariaDB, in one run."""
     command = " ".join(
         [
             "python -m benchmarks compare",
@@ -205,7 +205,7 @@ def _compare_cycles(
     *,
     logs: bool = False,
 ) -> None:
-    """`logs`: Hive's metastore is measured a second time, with a listener that logs each change as ours does."""
+    """:param logs: also measures Hive's metastore with a listener that logs each change, as this server does."""
     if hms is not None:
         for cycle, figures in zip(cycles, _measure(cycles, hms, counts, seconds, mysql), strict=True):
             click.echo(f"## {cycle.name}\n\n{report_table(*figures, cycle)}\n")
@@ -229,10 +229,10 @@ def _own_and_java(
     *,
     logs: bool,
 ) -> dict[str, list[Figures]]:
-    """All on one database server, each on a database of its own, one after the other.
+    """Measures the servers one after the other, each with its own database on one database server.
 
-    Hive's in its default mode, without an event listener: it writes no events, which spares it work that ours does. And
-    with one, where `logs` says so, which no cache of Hive's can do without.
+    Hive's metastore is measured in its default mode, without an event listener: it then logs no events, and has less
+    work than this server. With `logs`, it is also measured with a listener, which every cache of Hive's needs.
     """
     measured: dict[str, list[Figures]] = {}
     for number, name in enumerate((OWN, JAVA, JAVA_THAT_LOGS) if logs else (OWN, JAVA)):
@@ -267,10 +267,8 @@ def _measure(
     mysql: str | None,
     processes: Mapping[str, int] | None = None,
 ) -> list[Figures]:
-    """Of each cycle, after as long a run of it that is not counted: Java compiles what it runs often.
-
-    Raises RuntimeError when an Iceberg commit was lost.
-    """
+    """Measures each cycle, after an equally long run of it that does not count, because Java compiles code that runs
+    often. Raises RuntimeError if an Iceberg commit was lost."""
     found: list[Figures] = []
     for cycle in cycles:
         per_call: dict[str, float] = {}
@@ -287,7 +285,7 @@ def _measure(
 @click.option("--partitions", default=100_000, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=SCALE_REPORT, show_default=True, help="Markdown file")
 def scale(partitions: int, out: Path) -> None:
-    """Cold reads of one large table, beside the same calls without a cache, on a MariaDB of its own."""
+    """Cold reads of one large table, compared with the same calls without a cache, on a separate MariaDB."""
     with own_database(partitions=partitions) as (server, directory):
         url = server.initialized_database()
         fill(url, directory, partitions, click.echo)
@@ -304,7 +302,7 @@ def scale(partitions: int, out: Path) -> None:
     "--beside", type=click.Path(path_type=Path, exists=True), help="the command hms-cache of another revision"
 )
 def distant(kind: str, beside: Path | None) -> None:
-    """Cold reads with the database 0, 1, 5 and 20 ms away, on a database server of its own."""
+    """Cold reads with the database 0, 1, 5 and 20 ms away, on a separate database server."""
     programs = {"this": None} if beside is None else {"the other": beside, "this": None}
     cells = []
     with own_database(kind) as (server, directory):
@@ -325,7 +323,7 @@ def distant(kind: str, beside: Path | None) -> None:
     "--beside", type=click.Path(path_type=Path, exists=True), help="the command hms-cache of another revision"
 )
 def crowd(partitions: int, readers: int, rounds: int, seconds: float, beside: Path | None) -> None:
-    """Transactions beside cold readers of one large table, on a MariaDB of its own."""
+    """Transactions beside cold readers of one large table, on a separate MariaDB."""
     programs = {"this": None} if beside is None else {"the other": beside, "this": None}
     with own_database() as (server, directory):
         url = server.initialized_database()
@@ -350,7 +348,7 @@ def crowd(partitions: int, readers: int, rounds: int, seconds: float, beside: Pa
 @click.option("--readers", default=16, show_default=True)
 @click.option("--seconds", default=25.0, show_default=True, help="of each round, with a writer and without")
 def changing(partitions: int, readers: int, seconds: float) -> None:
-    """Reads of a large table that another server changes each second, on a MariaDB of its own."""
+    """Reads of a large table that another server changes each second, on a separate MariaDB."""
     with own_database(partitions=partitions) as (server, directory):
         url = server.initialized_database()
         fill(url, directory, partitions, click.echo)
@@ -364,7 +362,7 @@ def changing(partitions: int, readers: int, seconds: float) -> None:
 @click.option("--seconds", default=20.0, show_default=True)
 @click.option("--cached", is_flag=True, help="the table is held in memory; else it is excluded from the cache")
 def large_replies(partitions: int, clients: int, seconds: float, cached: bool) -> None:
-    """A small read beside clients that ask for a whole large table, on a MariaDB of its own."""
+    """A small read beside clients that read a whole large table, on a separate MariaDB."""
     with own_database() as (server, directory):
         url = server.initialized_database()
         fill(url, directory, partitions, click.echo)
@@ -380,7 +378,7 @@ def large_replies(partitions: int, clients: int, seconds: float, cached: bool) -
 @click.option("--reads", default=20_000, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="the table is appended to this file")
 def budget(partitions: int, share: float, reads: int, out: Path | None) -> None:
-    """Reads of a table of which the budget holds a part, on a MariaDB of its own."""
+    """Reads of a table that fits only partly into the budget, on a separate MariaDB."""
     budget_bytes = budget_for(partitions, share)
     with own_database(partitions=partitions) as (server, directory):
         url = server.initialized_database()
@@ -402,7 +400,7 @@ def budget(partitions: int, share: float, reads: int, out: Path | None) -> None:
 @click.option("--partitions", default=100_000, show_default=True, help="of each table")
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="the table is appended to this file")
 def restart(tables: int, partitions: int, out: Path | None) -> None:
-    """A start with a cache dump beside one with the full prewarm, on a MariaDB of its own."""
+    """A start with a cache dump compared with one with the full prewarm, on a separate MariaDB."""
     with own_database(partitions=tables * partitions) as (server, directory):
         url = server.initialized_database()
         fill_tables(url, directory, tables, partitions, click.echo)
@@ -419,7 +417,7 @@ def restart(tables: int, partitions: int, out: Path | None) -> None:
 @click.option("--workers", default=4, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="the table is appended to this file")
 def workers(partitions: int, workers: int, out: Path | None) -> None:
-    """Memory of several workers beside that of one process, on a MariaDB of its own."""
+    """Memory of several workers compared with that of one process, on a separate MariaDB."""
     with own_database(partitions=partitions) as (server, directory):
         url = server.initialized_database()
         fill(url, directory, partitions, click.echo, FIGURES)
@@ -435,7 +433,7 @@ def workers(partitions: int, workers: int, out: Path | None) -> None:
 @click.option("--tables", default=50_000, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=NAMES_REPORT, show_default=False)
 def names(tables: int, out: Path) -> None:
-    """Lists of the tables of one large database, on a MariaDB of its own."""
+    """Lists of the tables of one large database, on a separate MariaDB."""
     with own_database() as (server, directory):
         url = server.initialized_database()
         fill_names(url, directory, tables)

@@ -1,6 +1,6 @@
-"""What authorization costs a hot `get_table`: servers that differ in it alone, asked in turns by one client.
+"""Measures what authorization costs a hot `get_table`: one client calls servers in turns that differ only in it.
 
-``python -m benchmarks.authorization`` prints a table; SQLite, loopback, one connection, requests of the same bytes.
+``python -m benchmarks.authorization`` prints a table. SQLite, loopback, one connection, byte-for-byte equal requests.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def request_bytes(method: str, **arguments: Any) -> bytes:
-    """A strict binary call."""
+    """Returns a call in strict binary encoding."""
     spec, name = METHODS[method], method.encode()
     body: bytes = fastbinary.encode_binary(spec.args_class(**arguments), spec.args_table)
     return struct.pack("!iI", -2147418111, len(name)) + name + struct.pack("!i", 1) + body
 
 
 def call(link: socket.socket, request: bytes) -> bytes:
-    """Sends it and reads what comes at once: replies here are short."""
+    """Sends a call and reads the reply with one read, since replies here are short."""
     link.sendall(request)
     return link.recv(1 << 20)
 
 
 def start(stack: ExitStack, directory: Path, settings: dict[str, Any]) -> socket.socket:
-    """A server with one table that belongs to ann, and her connection."""
+    """Starts a server with one table that belongs to ann; returns it and her connection."""
     directory.mkdir()
     policy = directory / "policy.toml"
     policy.write_text(POLICY)

@@ -1,7 +1,8 @@
-"""A table of which the budget holds a tenth: hit ratio beside a simulation, and memory of the process.
+"""Reads a table of which a tenth fits into the budget: hit ratio compared with a simulation, and memory of the process.
 
-Readers ask for one day each, the newest days the most often (Zipf). The simulation is an LRU cache of the same budget
-that holds segments of the same size, is asked for the same days and is filled at once: the most that segments can do.
+Each reader reads one day at a time, the newest days most often (Zipf). The simulation is an LRU cache with the same
+budget and segments of the same size. It gets the same requests and is filled at once, so it is the best that segments
+can reach.
 """
 
 from __future__ import annotations
@@ -27,20 +28,21 @@ from hms_cache.cache.partitions.segment import SEGMENT_PARTITIONS
 from hms_cache.cache.warming.background_loads import BYTES_A_PARTITION, MAX_WINDOWS, TABLE_SHARE
 
 EXPONENT: Final = 1.1
-"""Of the distribution: the newest day is read some 7 % of the times."""
+"""Exponent of the distribution: the newest day gets some 7 % of the reads."""
 
 PAUSE_S: Final = 0.005
-"""Between two reads: the background loads get their time, as beside readers that do something else, too."""
+"""Pause between two reads. It gives the background loads time, as if the readers also did other work."""
 
 ALLOWED_POINTS: Final = 5.0
 ALLOWED_FACTOR: Final = 1.2
 ALLOWED_BYTES: Final = 150 * 2**20
-"""The bars: so many points below the simulation; so many times the budget and so much more resident."""
+"""The bars: maximum distance from the simulation in points; maximum resident bytes, as a multiple of the budget plus a
+constant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was found. Ratios in percent, of the second half of the reads."""
+    """The results. Ratios in percent, of the second half of the reads."""
 
     partitions: int
     budget_bytes: int
@@ -61,7 +63,7 @@ class Run:
 
 
 def days(partitions: int, reads: int, seed: int = 19) -> Iterator[int]:
-    """The days that are read, by number: Zipf by age."""
+    """Returns the numbers of the days to read, distributed by age (Zipf)."""
     chance = random.Random(seed)
     count = max(1, partitions // HOURS)
     weights = list(accumulate(1 / (age + 1) ** EXPONENT for age in range(count)))
@@ -70,17 +72,17 @@ def days(partitions: int, reads: int, seed: int = 19) -> Iterator[int]:
 
 
 def segment_partitions(budget_bytes: int) -> int:
-    """Partitions of a segment under this budget."""
+    """Returns the number of partitions per segment under this budget."""
     return min(SEGMENT_PARTITIONS, budget_bytes // TABLE_SHARE // MAX_WINDOWS // BYTES_A_PARTITION)
 
 
 def budget_for(partitions: int, share: float) -> int:
-    """Bytes that hold this share of a table; a setting's least value at least."""
+    """Returns the bytes that hold this share of a table, at least the setting's minimum."""
     return max(2**20, int(share * partitions * BYTES_A_PARTITION))
 
 
 def simulate(partitions: int, budget_bytes: int, reads: int) -> float:
-    """Percent of the second half of the reads that an LRU cache of segments answers."""
+    """Returns the percentage of the second half of the reads that an LRU cache of segments answers."""
     size = segment_partitions(budget_bytes)
     most = max(1, budget_bytes // (size * BYTES_A_PARTITION))
     held: OrderedDict[int, None] = OrderedDict()
@@ -100,7 +102,7 @@ def simulate(partitions: int, budget_bytes: int, reads: int) -> float:
 def measure(
     url: str, directory: Path, partitions: int, budget_bytes: int, reads: int, report: Callable[[str], None]
 ) -> Run:
-    """One run, of one client."""
+    """Runs one client."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     metastore = OwnMetastore(
@@ -146,7 +148,7 @@ def measure(
 
 
 def outcomes(port: int) -> tuple[float, float]:
-    """Reads of partitions from memory, replies that were kept included, and all others."""
+    """Returns the number of reads of partitions from memory, including kept replies, and of all others."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         text = answer.read().decode()
     found = re.findall(r'cache_reads_total\{kind="(?:partitions|reply)",outcome="(\w+)"\} (\S+)', text)
@@ -155,7 +157,7 @@ def outcomes(port: int) -> tuple[float, float]:
 
 
 def render(run: Run) -> str:
-    """The evidence."""
+    """Returns the evidence page."""
     bar = f"{ALLOWED_POINTS:.0f} points below the simulation: {run.simulated - ALLOWED_POINTS:.1f} %"
     allowed = ALLOWED_FACTOR * run.budget_bytes + ALLOWED_BYTES
     return "\n".join(

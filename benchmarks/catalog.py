@@ -1,4 +1,4 @@
-"""The catalog that is loaded: the same objects into every metastore."""
+"""The catalog that is loaded: the same objects in every metastore."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 ROOT = Path(tempfile.gettempdir()) / "hms-cache-bench"
-"""Locations of everything: servers make directories there."""
+"""Root of all locations, where servers create directories."""
 
 PARTITION_KEYS = (("dt", "string"), ("hr", "int"))
 
@@ -33,7 +33,7 @@ class CatalogPlan:
     large: int = 10_000
     copies_1000: int = 0
     copies_100: int = 0
-    """Further tables of 1,000 and of 100 partitions, in `bench_00`: see `benchmarks.cloning`."""
+    """Number of further tables with 1,000 and with 100 partitions in `bench_00`: see `benchmarks.cloning`."""
 
     def tables_planned(self) -> list[TablePlan]:
         """Every table, the partitioned ones last."""
@@ -63,7 +63,7 @@ class CatalogPlan:
 
 
 def columns(count: int) -> list[ttypes.FieldSchema]:
-    """Columns as tables have them: a mixture of types, a comment on every third."""
+    """Returns typical columns: a mixture of types, a comment on every third."""
     types = ("bigint", "string", "double", "timestamp", "decimal(18,2)")
     return [
         ttypes.FieldSchema(f"column_{i:02d}", types[i % len(types)], f"number {i}" if i % 3 == 0 else None)

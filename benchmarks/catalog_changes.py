@@ -1,7 +1,4 @@
-"""Changes of the catalog, each client on its own tables: what the metastore's way through such a call takes.
-
-Tables are external, and no data is deleted.
-"""
+"""Changes of the catalog, each client on its own tables; measures how the metastore processes such calls."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 DATABASE = "bench_changes"
 
 _numbers = itertools.count(os.getpid() * 1_000_000)
-"""Names and values that no earlier run has used."""
+"""Numbers for names and values that no earlier run has used."""
 
 
 def prepare(address: str, clients: int) -> None:
@@ -32,7 +29,7 @@ def prepare(address: str, clients: int) -> None:
 
 
 def external_table(database: str, name: str, **parameters: str) -> ttypes.Table:
-    """A table of ten columns, partitioned by one."""
+    """Returns a table with ten columns and one partition key."""
     return ttypes.Table(
         tableName=name,
         dbName=database,
@@ -45,7 +42,7 @@ def external_table(database: str, name: str, **parameters: str) -> ttypes.Table:
 
 
 def descriptor(columns: list[Any], location: str | None) -> ttypes.StorageDescriptor:
-    """Of a table or a partition, as Hive writes it."""
+    """Returns the storage descriptor of a table or a partition, as Hive writes it."""
     return ttypes.StorageDescriptor(
         cols=columns,
         location=location,
@@ -60,7 +57,7 @@ def descriptor(columns: list[Any], location: str | None) -> ttypes.StorageDescri
 
 
 def stored(client: Any, database: str, name: str) -> Any:
-    """The table as the metastore has it."""
+    """Returns the table as the metastore stores it."""
     return client.get_table_req(ttypes.GetTableRequest(dbName=database, tblName=name)).table
 
 

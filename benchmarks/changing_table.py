@@ -1,7 +1,7 @@
-"""Reads of a large table, held in memory, that another server changes each second: how long they take.
+"""Measures reads of a large table in memory that another server changes each second.
 
-Each reader reads a day by filter, rests, and goes on. First nobody writes; then one client of a second server on the
-same database adds a partition and alters a parameter of the table each second.
+Each reader reads a day by filter, pauses, and continues. First nothing is written. Then one client of a second server
+on the same database adds a partition and alters a parameter of the table each second.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ WRITE_INTERVAL_S: Final = 1.0
 NOBODY, ONE_WRITER = "nobody writes", "one writer"
 MAX_P99_MS: Final = 10.0
 LEAST_SHARE: Final = 0.95
-"""The bars, beside the writer."""
+"""The bars while the writer runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What the readers saw."""
+    """What the readers measured."""
 
     moment: str
     took_ms: Sequence[float]
     from_memory: float
-    """The share of the reads."""
+    """The share of reads answered from memory."""
     writes: int
 
     @property
     def p99_ms(self) -> float:
-        """Of a read."""
+        """The 99th percentile of the reads."""
         return statistics.quantiles(self.took_ms, n=100, method="inclusive")[98]
 
 
 def measure(url: str, directory: Path, partitions: int, *, readers: int, seconds: float) -> list[Round]:
-    """Both rounds, on one server that holds the table."""
+    """Measures both rounds on one server that holds the table."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     budget_bytes = max(1 << 30, partitions * BYTES_A_PARTITION)
@@ -89,7 +89,7 @@ def measure(url: str, directory: Path, partitions: int, *, readers: int, seconds
 
 @contextmanager
 def _writing(address: str | None, partitions: int) -> Iterator[list[float]]:
-    """One client adds a partition and alters the table each second; when it did so."""
+    """One client adds a partition and alters the table each second; yields the times of its writes."""
     writes: list[float] = []
     if address is None:
         yield writes
@@ -124,14 +124,14 @@ def _writing(address: str | None, partitions: int) -> Iterator[list[float]]:
 
 
 def _read(address: str, readers: int, partitions: int, seconds: float) -> list[float]:
-    """Milliseconds of each read."""
+    """Returns the milliseconds of each read."""
     with reading(address, readers, partitions, rest_s=REST_S) as took_ms:
         time.sleep(seconds)
     return took_ms()
 
 
 def render(rounds: Sequence[Round]) -> str:
-    """A table: a row for each round."""
+    """Returns a table with a row for each round."""
     lines = ["| | writes | reads | from memory | p50, ms | p95, ms | p99, ms |", "|---|---|---|---|---|---|---|"]
     for one in rounds:
         cuts = statistics.quantiles(one.took_ms, n=100, method="inclusive")

@@ -1,7 +1,7 @@
-"""Tables with partitions by the thousand in seconds: copies of one table's partitions, made inside MariaDB.
+"""Creates tables with thousands of partitions in seconds by copying one table's partitions within MariaDB.
 
-A catalog of 100,000 partitions takes Hive's metastore minutes to load. The copies differ from their source in ids,
-table and location only. No metastore may run meanwhile: nothing of this is in the notification log.
+Hive's metastore takes minutes to load a catalog of 100,000 partitions. The copies differ from their source only in ids,
+table and location. No metastore may run meanwhile, since the notification log does not contain these changes.
 """
 
 from __future__ import annotations
@@ -92,8 +92,11 @@ def multiply_partitions(
     url: str, database: str, table: str, partitions: int, hours: int, figures: Sequence[str] = ()
 ) -> None:
     """Copies the first partitions of the table `table`, numbered from 0 as `dt=day-NNNNNN/hour=N`, until it has
-    `partitions`. The copies have names, values and locations of their own. So they have values of these parameters, if
-    the first one has them: numbers of up to ten digits."""
+    `partitions`.
+
+    The copies have names, values and locations of their own, and different values (numbers of up to ten digits) of
+    these parameters, if the first partition has them.
+    """
     parsed = make_url(url)
     connection = pymysql.connect(
         host=parsed.host or "127.0.0.1",
@@ -150,7 +153,8 @@ def multiply_partitions(
 
 
 def multiply_tables(url: str, database: str, table: str, tables: int) -> None:
-    """Copies the table `table`, which is not partitioned, as `table_NNNNNN`, so often. Copies share its columns."""
+    """Copies the table `table`, which is not partitioned, this many times as `table_NNNNNN`. The copies share its
+    columns."""
     parsed = make_url(url)
     connection = pymysql.connect(
         host=parsed.host or "127.0.0.1",

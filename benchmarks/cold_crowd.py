@@ -1,8 +1,8 @@
-"""Transactions beside clients that read what is not held: how long `lock`, `heartbeat` and `commit_txn` take.
+"""Measures `lock`, `heartbeat` and `commit_txn` beside clients whose reads are not cached.
 
 The readers read days of the table of `scale` by filter, without a pause. The table is kept out of the cache, so that
-they go on to ask the database. One client opens transactions, locks, sends a heartbeat and commits; first alone, then
-beside them.
+every read needs the database. One client opens transactions, locks, sends a heartbeat and commits: first alone, then
+beside the readers.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 CALLS: Final = ("lock", "heartbeat", "commit_txn")
 QUIET, BESIDE = "quiet", "beside"
 LIMIT: Final = 2.0
-"""The bar: so many times the quiet p99."""
+"""The bar, as a multiple of the quiet p99."""
 
 
 class Round(NamedTuple):
-    """What one round of one program showed."""
+    """The measurements of one round of one program."""
 
     program: str
     moment: str
     took_ms: Mapping[str, Sequence[float]]
-    """Of each call of `CALLS`."""
+    """Milliseconds of each call of `CALLS`."""
     reads: int
     server_cpu_s: float
     database_cpu_s: float
@@ -51,7 +51,10 @@ def measure(
     seconds: float,
     database_process: int,
 ) -> Iterator[Round]:
-    """All rounds, the programs in turn. `programs`: the command `hms-cache` of each, by name; None: this one's."""
+    """Measures all rounds, the programs in turn.
+
+    :param programs: the command `hms-cache` of each program, by name; None: this one's.
+    """
     servers: dict[str, OwnMetastore] = {}
     try:
         for name, program in programs.items():
@@ -101,7 +104,8 @@ def _percentiles(took_ms: Sequence[float]) -> tuple[float, float, float]:
 
 
 def render(rounds: Sequence[Round]) -> str:
-    """A table: a row for each call and program. Percentiles are of all rounds together, the answers a round's mean."""
+    """Returns a table with a row for each call and program. Percentiles are of all rounds together, answers are a
+    round's mean."""
     lines = [
         "| call | program | quiet: p50 / p90 / p99, ms | beside: p50 / p90 / p99, ms | p99 beside / quiet |",
         "|---|---|---|---|---|",

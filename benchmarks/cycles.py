@@ -1,4 +1,4 @@
-"""Clients that repeat a cycle of calls side by side: rates, times of calls, processor time."""
+"""Clients that repeat a cycle of calls concurrently: rates, times of calls, processor time."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ Note = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Cycle:
-    """What every client does again and again."""
+    """What every client repeats."""
 
     name: str
     calls: tuple[str, ...]
     run: Callable[[Any, int, Note], None]
     """Takes a client and its number."""
     prepare: Callable[[str, int], None]
-    """Takes the address and the number of clients; makes what they need, outside of what is measured."""
+    """Takes the address and the number of clients; creates what they need, which is not measured."""
 
 
 def measure_cycles(
     address: str, clients: int, seconds: float, cycle: Cycle, processes: Mapping[str, int] | None = None
 ) -> dict[str, float]:
-    """Cycles per second over all clients, and the 50th and 99th percentile of each call in milliseconds.
+    """Returns the cycles per second of all clients, the 50th and 99th percentile of each call in milliseconds, and the
+    processor time of `processes` (ids by name) for a cycle.
 
-    Of `processes` (ids by name) the processor time for a cycle. Raises what the first client that failed raised.
+    Raises the first exception of a client.
     """
     cycle.prepare(address, clients)
     times: dict[str, list[float]] = {call: [] for call in cycle.calls}
@@ -80,7 +81,7 @@ def measure_cycles(
 
 
 def report_table(figures: list[dict[str, float]], statements: dict[str, float], cycle: Cycle) -> str:
-    """Markdown: a line per number of clients, a line of statements."""
+    """Returns Markdown with a line per number of clients, and a line of statements."""
     processes = sorted({name for one in figures for name in one if name.endswith("_cpu_ms")}, reverse=True)
     head = ["clients", "cycles/s", *(f"{name.removesuffix('_cpu_ms')} CPU ms" for name in processes)]
     head += [*(f"{call} p50 / p99 ms" for call in cycle.calls)]
@@ -96,8 +97,8 @@ def report_table(figures: list[dict[str, float]], statements: dict[str, float], 
 
 
 def ratio_table(own: Figures, other: Figures) -> str:
-    """Markdown: rates and their ratio; the other's processor time for a cycle, of metastore and database together, by
-    our own; and the statements of both."""
+    """Returns Markdown: rates and their ratio; the other's processor time for a cycle, of metastore and database
+    together, divided by this project's; and the statements of both."""
     lines = ["| clients | own cycles/s | other cycles/s | ratio | CPU ratio |", "|" + " ---: |" * 5]
     for mine, theirs in zip(own[0], other[0], strict=True):
         here, there = mine["cycles_per_second"], theirs["cycles_per_second"]

@@ -1,7 +1,7 @@
-"""Readers of a large table: connections of another process; each reads days by filter, one after the other.
+"""Readers of a large table: connections of a separate process that read days by filter, one after the other.
 
-One thread serves them all, and looks at nothing of a reply but its length and its kind: clients that decode, or wait
-for each other's turn to decode, would measure themselves, and take the processors from the server.
+One thread serves all connections, and reads only the length and kind of each reply. Clients that decode replies, or
+wait to do so, would measure themselves, and take processor time from the server.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
 
 PATIENCE_S: Final = 600.0
 _LENGTH: Final = struct.Struct("!I")
-"""In front of each message: they are framed."""
+"""The length before each framed message."""
 
 
 @contextmanager
 def reading(address: str, count: int, partitions: int, *, rest_s: float) -> Iterator[Callable[[], list[float]]]:
-    """Lets so many read meanwhile, each with a rest after each reply; how long their reads took, milliseconds.
+    """Runs this many readers during the block, each with a pause after each reply; yields a function that returns the
+    milliseconds of their reads, to be called after the block.
 
-    `rest_s` is the mean: with the same rest for all they would ask in step, all at once each time. What is given is
-    asked for after the block. It begins when each has had a first reply, which does not count.
+    The block begins when each reader has had a first reply, which does not count.
+
+    :param rest_s: the mean pause. With equal pauses, all readers would send their requests at the same moment.
     """
     if not count:
         yield list
@@ -69,7 +71,7 @@ class _Reader:
         self.sock.sendall(request)
 
     def receive(self, buffer: bytearray, rest_s: float) -> float | None:
-        """Takes what has come; milliseconds since the request when the reply is whole."""
+        """Takes received bytes. Returns the milliseconds since the request if the reply is complete."""
         taken = self.sock.recv_into(buffer)
         if not taken:
             raise ConnectionError("the server closed a connection")

@@ -1,6 +1,6 @@
-"""Cold reads while the database is further away, each of a table that was not read before.
+"""Cold reads of a distant database, each of a table that has not been read before.
 
-Two programs can be measured in one run, one after the other at each delay: this one, and one of another revision.
+Two programs can be measured in one run, one after the other for each delay: this one, and one of another revision.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 DATABASE: Final = "distant"
 DELAYS_MS: Final = (0.0, 1.0, 5.0, 20.0)
 TABLES: Final = 9
-"""Of which the median counts; one more is asked first, and not counted."""
+"""Number of tables whose median counts; one more is read first, and does not count."""
 PARTITIONS: Final = 24
 
 WAYS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -30,7 +30,7 @@ WAYS: Final[Mapping[str, Mapping[str, str]]] = {
     "cold, passed through": {"CACHE__LOAD_AT_ONCE_PARTITIONS": "0"},
     "no cache": {"CACHE__ENABLED": "false"},
 }
-"""Settings by what becomes of a read of a table with few partitions."""
+"""Settings, by how a read of a table with few partitions is answered."""
 
 _HOURS: Final = [f"dt=a/hour={hour}" for hour in range(0, 20, 2)]
 CALLS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
@@ -57,7 +57,7 @@ def _tables(call: str, delay_ms: float) -> list[str]:
 
 
 def fill(url: str, directory: Path) -> None:
-    """Makes a table for each call that is measured."""
+    """Creates a table for each measured call."""
     metastore = OwnMetastore(url, directory / "fill", CACHE__ENABLED="false", WAREHOUSE__FILES="leave")
     client = connect(metastore.start())
     try:
@@ -90,7 +90,10 @@ def fill(url: str, directory: Path) -> None:
 
 
 def measure(url: str, directory: Path, programs: Mapping[str, Path | None]) -> Iterator[Cell]:
-    """All cells. `programs`: the command `hms-cache` of each, by name; None: this one's."""
+    """Measures all cells.
+
+    :param programs: the command `hms-cache` of each program, by name; None: this one's.
+    """
     target = make_url(url)
     proxy = DelayProxy(target.port or 3306)
     distant = target.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
@@ -132,7 +135,7 @@ def _milliseconds(ask: Callable[[Any, str], Any], client: Any, table: str) -> fl
 
 
 def render(cells: Sequence[Cell]) -> str:
-    """A table: a row for each call, the delays beside each other."""
+    """Returns a table with a row for each call and a column for each delay."""
     found = {cell[:4]: cell.took_ms for cell in cells}
     names = list(dict.fromkeys(cell.program for cell in cells))
     lines = [

@@ -1,7 +1,8 @@
-"""A load generator that is not the bottleneck: encoded requests, replies read and counted by length, many connections.
+"""A load generator that is not the bottleneck: sends encoded requests over many connections, and counts replies by
+length.
 
-It runs in a process of its own, on one thread over `epoll`: a client costs some microseconds a call. The length of
-each reply is learned once, from a first call; a reply of another length ends the run.
+It runs in a separate process, on one thread over `epoll`: a client takes some microseconds a call. The length of each
+reply is learned from a first call; a reply of another length ends the run.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MAX_PARSED_BYTES = 16 << 10
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one cell measured. Times in seconds."""
+    """The measurements of one cell. Times in seconds."""
 
     clients: int
     calls: int
@@ -51,7 +52,7 @@ class Load:
 
 
 def encode_request(method: str, arguments: Any) -> bytes:
-    """A strict binary, unframed call with sequence id 0."""
+    """Returns a call in strict binary encoding, unframed, with sequence id 0."""
     from thrift.protocol import fastbinary
 
     name = method.encode()
@@ -75,7 +76,8 @@ class _Client:
 
 
 def _whole_reply(sock: socket.socket, request: bytes) -> int:
-    """Sends a request and reads its reply; the length. A large reply ends when nothing more comes for a while."""
+    """Sends a request and reads its reply. Returns the length. A large reply ends when nothing more arrives for a
+    while."""
     sock.settimeout(REPLY_TIMEOUT_S)
     sock.sendall(request)
     data = bytearray(sock.recv(RECEIVE_BYTES))
@@ -96,7 +98,7 @@ def _whole_reply(sock: socket.socket, request: bytes) -> int:
 
 
 def is_answer(data: bytearray) -> bool:
-    """Whether the reply's struct has a result, or nothing; not one of the exceptions that the method declares."""
+    """Whether the reply has a result or is empty, and is not an exception that the method declares."""
     (name_length,) = struct.unpack_from("!I", data, 4)
     field_type, field_id = struct.unpack_from("!bh", data + b"\0\0", 4 + 4 + name_length + 4)
     return bool(field_type == TType.STOP or field_id == 0)
@@ -118,9 +120,9 @@ _lengths: dict[tuple[str, bytes], int] = {}
 
 
 def run(address: str, operation: Operation, clients: int, seconds: float) -> Load:
-    """Keeps one call in flight on each of `clients` connections for `seconds`, then waits for those on their way.
+    """Keeps one call in flight on each of `clients` connections for `seconds`, then waits for the remaining replies.
 
-    All calls count, and the time until the last of them ended: CPU time by calls is right for slow ones, too.
+    All calls count, and the time until the last of them ended. So CPU time per call is also correct for slow calls.
     """
     host, port = address.rsplit(":", 1)
     requests = [encode_request(operation.method, arguments) for arguments in operation.variants]
@@ -185,16 +187,14 @@ def _send(one: _Client, requests: list[bytes], lengths: list[int], now_s: float)
 
 
 class GeneratorProcess:
-    """`run` in a process of its own, so that the measuring program's work is not in the way.
-
-    A run that takes far longer than it should, or fails, costs that run only: the process is replaced.
-    """
+    """Executes `run` in a separate process, so that the measuring program does not slow it down. If a run fails or
+    takes far too long, only that run is lost: the process is replaced."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, address: str, operation: Operation, clients: int, seconds: float, limit_s: float = 60.0) -> Load:
-        """One cell. Raises RuntimeError: it failed, or took longer than `limit_s` more than it should."""
+        """Runs one cell. Raises RuntimeError if it fails, or takes longer than planned by more than `limit_s`."""
         process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None
         pickle.dump((address, operation, clients, seconds), process.stdin)
@@ -228,7 +228,7 @@ class GeneratorProcess:
 
 
 def serve() -> None:
-    """The process of `GeneratorProcess`: runs what comes on standard input until that ends."""
+    """The process of `GeneratorProcess`: runs what it reads from standard input until that ends."""
     while True:
         try:
             address, operation, clients, seconds = pickle.load(sys.stdin.buffer)

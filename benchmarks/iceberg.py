@@ -1,10 +1,10 @@
-"""Iceberg commits as the calls that its Hive catalogs send, without an engine.
+"""Iceberg commits as the calls that Iceberg's Hive catalogs send, without an engine.
 
-A commit replaces `metadata_location`. With locks: `lock`, `check_lock` until it is granted, `get_table`, `alter_table`,
-`unlock` (Iceberg before 1.3, PyIceberg). Without: `get_table` and an `alter_table` that the metastore refuses unless
-the location is still the one that was read (`expected_parameter_key`, HIVE-26882). A refused commit is tried again.
-
-Each commit counts one up in its table. At the end the count must be the number of commits that were acknowledged.
+A commit replaces `metadata_location`. With locks: `lock`, `check_lock` until the lock is granted, `get_table`,
+`alter_table`, `unlock` (Iceberg before 1.3, PyIceberg). Without locks: `get_table` and an `alter_table` that the
+metastore refuses unless the location is still the one that was read (`expected_parameter_key`, HIVE-26882). A refused
+commit is repeated. Each commit increments a counter in its table. At the end, the counter must equal the number of
+acknowledged commits.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ DATABASE = "bench_iceberg"
 SHARED = "shared"
 LOCATION, PREVIOUS, COUNT = "metadata_location", "previous_metadata_location", "bench.commits"
 RETRY_S = 0.005
-"""Between two looks at a lock that is not granted."""
+"""Interval between two calls of `check_lock`."""
 
 _lock = threading.Lock()
 _acknowledged: Counter[tuple[str, str]] = Counter()
-"""Commits by address and table; `_lock` guards it."""
+"""Number of acknowledged commits by address and table, guarded by `_lock`."""
 _measured = ""
-"""The address of the metastore that is measured: one after the other."""
+"""The address of the metastore that is being measured; they are measured one after the other."""
 
 
 def prepare(address: str, clients: int) -> None:
@@ -51,7 +51,7 @@ def prepare(address: str, clients: int) -> None:
 
 
 def lost_commits(address: str) -> dict[str, str]:
-    """Tables whose count is not that of the acknowledged commits: what both are."""
+    """Returns the tables whose counter differs from the number of acknowledged commits, with both numbers."""
     client = connect(address)
     with _lock:
         expected = {table: count for (of, table), count in _acknowledged.items() if of == address}
@@ -69,7 +69,7 @@ def _committed(table: str) -> None:
 
 
 def _commit(client: Any, name: str, note: Note, *, expects: bool) -> bool:
-    """Whether the metastore took it."""
+    """Sends the commit. Returns whether the metastore accepted it."""
     began = time.perf_counter()
     table = stored(client, DATABASE, name)
     read = time.perf_counter()

@@ -22,7 +22,7 @@ VERSION = "4.0.1"
 SCHEMA_FILE = "hive-schema-4.0.0.mysql.sql"
 START_TIMEOUT_S = 180
 FOLDER = "java-metastore"
-"""Of the cache folder of what was fetched."""
+"""Name of the folder in the cache for downloads."""
 
 _DISTRIBUTION = f"org.apache.hive:hive-standalone-metastore-server:{VERSION}:tar.gz:bin"
 _LIBRARIES = (
@@ -36,7 +36,7 @@ _LIBRARIES = (
     "org.apache.httpcomponents:httpclient:4.5.13",
     "org.apache.commons:commons-compress:1.24.0",
     "com.mysql:mysql-connector-j:8.0.31",
-    # Of it one class: the answer to `get_database` needs SnapshotException.
+    # Only one of its classes is needed: the answer to `get_database` needs SnapshotException.
     "org.apache.hadoop:hadoop-hdfs:3.3.6",
 )
 _OPENS = [
@@ -58,7 +58,7 @@ _OPENS = [
 
 
 def fetch() -> Path:
-    """The unpacked distribution; fetched at the first use. Raises `FetchFailed` when Maven cannot."""
+    """Returns the unpacked distribution; downloads it at the first use. Raises `FetchFailed` if Maven cannot."""
     for one in _LIBRARIES:
         artifact(one, f"{FOLDER}/jars")
     return unpacked(_DISTRIBUTION, f"{FOLDER}/apache-hive-metastore-{VERSION}-bin")
@@ -94,7 +94,7 @@ def statement_counter(url: str) -> pymysql.connections.Connection:
 
 
 def server_process_id(url: str) -> int:
-    """The process of a MariaDB server on this machine."""
+    """Returns the process of a MariaDB server on this machine."""
     connection = statement_counter(url)
     with connection.cursor() as cursor:
         cursor.execute("SELECT @@pid_file")
@@ -104,18 +104,20 @@ def server_process_id(url: str) -> int:
 
 
 def statements(connection: pymysql.connections.Connection) -> int:
-    """Statements the database server has executed so far, this one included."""
+    """Returns the number of statements that the database server has executed so far, including this one."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW GLOBAL STATUS LIKE 'Questions'")
         return int(cursor.fetchone()[1])
 
 
 LOG_LISTENER = {"metastore.transactional.event.listeners": "LogListener"}
-"""With the classes of `log_listener`: this metastore logs what it changes, in the transaction of the change."""
+"""Settings with which the metastore logs its changes, in the transaction of the change; needs the classes of
+`log_listener`."""
 
 
 def log_listener(directory: Path) -> Path:
-    """The class for `LOG_LISTENER`, compiled into this directory, which exists. Raises CalledProcessError."""
+    """Returns the class for `LOG_LISTENER`, compiled into this directory, which must exist. Raises
+    CalledProcessError."""
     home = fetch()
     path = f"{home / 'lib'}/*:{home.parent / 'jars'}/*"
     source = Path(__file__).parent / "java" / "LogListener.java"
@@ -155,7 +157,7 @@ class JavaMetastore:
 
     @property
     def log(self) -> str:
-        """What it has logged so far: warnings, and what its cache tells."""
+        """Its log so far: warnings, and messages of its cache."""
         return (self._directory / "java.log").read_text(errors="replace")
 
     @property
@@ -165,7 +167,7 @@ class JavaMetastore:
         return self._process.pid
 
     def start(self) -> str:
-        """Starts it and waits until it listens; HOST:PORT. Raises RuntimeError when it ends or takes too long."""
+        """Starts it and waits until it listens. Returns HOST:PORT. Raises RuntimeError if it ends or takes too long."""
         home = fetch()
         port = _free_port()
         self._directory.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Clients that all ask for a whole large table, and one that asks for little: how long it waits."""
+"""Clients that all read a whole large table, and one with small reads: measures how long it waits."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ WITHOUT, WITH = "without a limit", "with the default"
 SETTINGS: Mapping[str, Mapping[str, str]] = {WITHOUT: {"SERVER__LARGE_REPLY_BYTES": "0"}, WITH: {}}
 
 _QUIET_S = 2.0
-"""A reply has no length: it has ended when nothing has come for so long."""
+"""Replies have no length; one has ended when nothing has arrived for this long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one server showed."""
+    """The measurements of one server."""
 
     name: str
     large_bytes: int
     large_replies: int
     small_ms: list[float]
-    """Of each small read."""
+    """Milliseconds of each small read."""
     resident_before_bytes: int
     max_resident_bytes: int
 
@@ -44,7 +44,7 @@ class Round:
 def measure(
     url: str, directory: Path, *, clients: int, seconds: float, is_cached: bool, report: Callable[[str], None]
 ) -> Iterator[Round]:
-    """Each setting in turn, on a server of its own."""
+    """Measures each setting in turn, on a separate server."""
     for name, settings in SETTINGS.items():
         cached = {} if is_cached else {"CACHE__EXCLUDE": f"{DATABASE}.*"}
         server = OwnMetastore(url, directory / name.replace(" ", "-"), **settings, **cached)
@@ -107,7 +107,8 @@ def _size_of_reply(address: str, request: bytes) -> int:
 
 @contextmanager
 def _asking(address: str, request: bytes, size: int, clients: int) -> Iterator[list[int]]:
-    """Clients that ask again and again, and take each reply as fast as it comes; how many each had."""
+    """Runs clients that repeat their read, and receive each reply as fast as possible. Yields the number of replies of
+    each."""
     replies = [0] * clients
     ending = threading.Event()
 

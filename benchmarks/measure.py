@@ -26,7 +26,7 @@ def measure_reads(
     names: Sequence[str] | None = None,
     report: Callable[[str], None] = print,
 ) -> list[Row]:
-    """A row per operation and number of clients."""
+    """Returns a row per operation and number of clients."""
     client = connect(address)
     operations = read_operations(plan, plain_get_table=has_get_table(client))
     rows: list[Row] = []

@@ -1,6 +1,6 @@
-"""Lists of the tables of one large database: without a cache, from memory, and right after a table was altered.
+"""Lists of the tables of one large database: without a cache, from memory, and immediately after a table was altered.
 
-What is altered is a parameter, through another server, as Spark does after each INSERT.
+The alteration changes a parameter through another server, as Spark does after each INSERT.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DATABASE: Final = "names"
 SEED: Final = "seed"
 REPEATS: Final = 5
 OBJECTS: Final = 300
-"""Tables of one `get_table_objects_by_name`: Hive's batch size for clients that list."""
+"""Number of tables in one `get_table_objects_by_name`: the batch size of Hive's clients."""
 
 Ask = Callable[[Any], Any]
 
@@ -49,7 +49,7 @@ def calls() -> dict[str, Ask]:
 
 
 def fill(url: str, directory: Path, tables: int) -> None:
-    """One table by calls, copies of it inside the database."""
+    """Creates one table by calls, and copies of it within the database."""
     metastore = OwnMetastore(url, directory / "fill", CACHE__ENABLED="false")
     client = connect(metastore.start())
     try:
@@ -78,7 +78,7 @@ def fill(url: str, directory: Path, tables: int) -> None:
 
 
 def measure(url: str, directory: Path, report: Callable[[str], None]) -> list[NamesCell]:
-    """All cells, of two servers at once: one without a cache, which also alters, and one with it."""
+    """Measures all cells with two servers running: one without a cache, which also alters, and one with a cache."""
     uncached = OwnMetastore(url, directory / "without", CACHE__ENABLED="false")
     cached = OwnMetastore(url, directory / "with", CACHE__WARM="names")
     try:
@@ -110,7 +110,7 @@ def _milliseconds(ask: Ask, client: Any) -> float:
 
 
 def render(cells: list[NamesCell], tables: int, command: str, revision: str) -> str:
-    """The evidence page."""
+    """Returns the evidence page."""
     rows = [
         f"| {cell.name} | {cell.uncached_ms:.1f} | {cell.held_ms:.1f} | {cell.after_alter_ms:.1f} |" for cell in cells
     ]

@@ -1,4 +1,4 @@
-"""What is measured: named calls with their arguments."""
+"""The measured operations: named calls with their arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hms_cache.wire import METHODS
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One call. `variants`: argument structs that a client sends in turn, so that not one object alone is asked."""
+    """One call. `variants` are argument structs that a client sends in turn, so that several objects are read."""
 
     name: str
     method: str
@@ -24,7 +24,7 @@ def _arguments(method: str, **values: Any) -> Any:
 
 
 def read_operations(plan: CatalogPlan, *, plain_get_table: bool) -> list[Operation]:
-    """The reads that have bars."""
+    """Returns the reads with bars."""
     small = [one for one in plan.tables_planned() if not one.partitions]
     asked = small[:: max(1, len(small) // 64)][:64]
     hundred, thousand, large = "part_100", "part_1000", "part_large"

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from tests.databases import DatabaseServer
 
 BUFFER_POOL_BYTES_A_PARTITION: Final = 600
-"""Of MariaDB's memory: the rows and indexes of a partition, so that a benchmark of large tables does not measure its
+"""MariaDB's memory for the rows and indexes of a partition, so that benchmarks of large tables do not measure its
 disk."""
 
 SMALL_PARTITIONS: Final = 1_000_000
-"""So many need no more memory than the server has by itself."""
+"""Up to this many partitions fit into the server's default memory."""
 
 
 class OwnDatabase(NamedTuple):
-    """A database server, and a directory for what is started beside it."""
+    """A database server, and a directory for other servers beside it."""
 
     server: DatabaseServer
     directory: Path
@@ -29,10 +29,10 @@ class OwnDatabase(NamedTuple):
 
 @contextmanager
 def own_database(kind: str = "mariadb", *, partitions: int = 0) -> Iterator[OwnDatabase]:
-    """Starts a server of this kind of `tests.databases.KINDS`, and stops it at the end; one that is given by
-    ``HMS_CACHE_TEST_MARIADB_URL`` is used as it is. `partitions`: as many will be in it.
+    """Starts a server of this kind in `tests.databases.KINDS`, and stops it at the end. A server given by
+    ``HMS_CACHE_TEST_MARIADB_URL`` is used without changes. Raises ServerMissing.
 
-    Raises ServerMissing.
+    :param partitions: how many partitions it will have.
     """
     from tests.databases import DatabaseServer, start_mariadb, start_server
 

@@ -19,11 +19,11 @@ class OwnMetastore:
         self._settings = settings
         self._process: subprocess.Popen[str] | None = None
         self.program: Path | None = None
-        """The command `hms-cache`, where it is another program's than this one's."""
+        """The command `hms-cache` of another program; None: of this one."""
         self.address = ""
 
     def set(self, **settings: str) -> None:
-        """Further settings, before it starts."""
+        """Changes settings before the start."""
         self._settings.update(settings)
 
     @property
@@ -34,17 +34,18 @@ class OwnMetastore:
 
     @property
     def log(self) -> str:
-        """What it has logged so far."""
+        """Its log so far."""
         return (self._directory / "hms-cache.log").read_text(errors="replace")
 
     def seconds_until(self, text: str, started_s: float) -> float:
-        """From `started_s` (monotonic) to the log line that holds `text`, by the line's own time."""
+        """Returns the seconds from `started_s` (monotonic) to the log line that contains `text`, by the time in that
+        line."""
         line = next(one for one in self.log.splitlines() if text in one)
         logged = datetime.strptime(line[:23], "%Y-%m-%d %H:%M:%S,%f").astimezone()
         return time.monotonic() - started_s - (datetime.now().astimezone() - logged).total_seconds()
 
     def start(self) -> str:
-        """Starts it and waits for its `ready` line; HOST:PORT. Raises RuntimeError when it ends before."""
+        """Starts it and waits for its `ready` line. Returns HOST:PORT. Raises RuntimeError if it ends before."""
         self._directory.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, **{f"HMS_CACHE__{k.upper()}": v for k, v in self._settings.items()}}
         program = self.program or Path(sys.executable).with_name("hms-cache")

@@ -1,8 +1,8 @@
-"""CPU time of reads of partitions that are in memory, in one process: `python -m benchmarks.partitions_in_memory`.
+"""CPU time of reads of partitions in memory, in one process: `python -m benchmarks.partitions_in_memory`.
 
-Each call goes from the request's bytes to the reply's through reader, dispatcher, handler and cache; there is no
-socket, and nothing is kept for requests of the same bytes, so each answer is made anew. SQLite holds the catalog.
-Printed: the least CPU time of some repetitions, and the size of the reply.
+Each call is processed from the request's bytes to the reply's by reader, dispatcher, handler and cache. There is no
+socket, and no answers are kept by the bytes of requests, so each answer is built. SQLite holds the catalog. Prints the
+least CPU time of some repetitions, and the size of the reply.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ BATCH = 2_000
 
 
 def values(number: int) -> list[str]:
-    """Partition values of the load's tables: 24 hours of a day, 28 days of a month."""
+    """Returns partition values of the load's tables: 24 hours a day, 28 days a month."""
     day, hour = divmod(number, 24)
     month, day = divmod(day, 28)
     return [f"{2020 + month // 12}-{1 + month % 12:02d}-{1 + day:02d}", str(hour)]
@@ -117,7 +117,7 @@ def load(store: MetadataStore, count: int) -> None:
 
 
 def questions(count: int) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Label to (method, arguments); the labels are those of the bars."""
+    """Returns (method, arguments) by label; the labels are those of the bars."""
     day, last_day = values(24 * 30)[0], values(24 * 60)[0]
     hundred = [name(number) for number in range(0, count, max(1, count // 100))][:100]
     thousand = [name(number) for number in range(0, count, max(1, count // 1_000))][:1_000]
@@ -155,14 +155,14 @@ def questions(count: int) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def request(method: str, arguments: dict[str, Any]) -> bytes:
-    """A call in strict, unframed binary."""
+    """Returns a call in strict, unframed binary encoding."""
     spec = METHODS[method]
     encoded = BINARY.encode(spec.args_class(**arguments), spec.args_table)
     return write_header(BINARY, 1, method.encode(), 1) + encoded
 
 
 def measure(ask: Callable[[], bytes | None], repetitions: int) -> tuple[float, int]:
-    """(least CPU time in ms, bytes of the reply)."""
+    """Returns (least CPU time in ms, bytes of the reply)."""
     reply = ask()
     best_s = float("inf")
     for _ in range(repetitions):

@@ -10,11 +10,11 @@ from pathlib import Path
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 _REGION = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ (\d+)\s*(.*)")
-"""Of `smaps`: where it begins and ends, the file's number and its name."""
+"""First line of a region in `smaps`: its beginning and end, and the file's number and name."""
 
 
 def cpu_seconds(pid: int | None) -> float:
-    """User and system time of a process and its children that ended, 0 for None."""
+    """Returns the user and system time of a process and its ended children; 0 for None."""
     if pid is None:
         return 0.0
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -27,7 +27,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def with_children(pid: int) -> list[int]:
-    """A process, its children, theirs, and so on."""
+    """Returns a process and all its descendants."""
     found = [pid]
     for one in found:
         for task in Path(f"/proc/{one}/task").iterdir():
@@ -37,8 +37,8 @@ def with_children(pid: int) -> list[int]:
 
 
 def proportional_bytes(pids: list[int]) -> int:
-    """What processes take together: pages that several of them share count once (the sum of their PSS), and so does
-    each file in memory, with all that is in it, whether anybody has looked into it yet or not."""
+    """Returns the memory that processes take together. Shared pages count once (the sum of their PSS), and so does each
+    memory file with all its contents, whether or not a process has read them yet."""
     own_kib, files = 0, {}
     for pid in pids:
         is_memory = False

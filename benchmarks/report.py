@@ -1,4 +1,4 @@
-"""Figures as a Markdown table with ratios."""
+"""Renders figures as a Markdown table with ratios."""
 
 from __future__ import annotations
 
@@ -13,21 +13,19 @@ Row = dict[str, Any]
 
 @cache
 def revision() -> str:
-    """The commit that is measured, `-dirty` behind it where the tree differs; every page of evidence names it.
-
-    As it was when first asked for: the pages that a run writes are no difference.
-    """
+    """Returns the measured commit, with `-dirty` if the tree differs, as of the first call; every page of evidence
+    contains it. So the pages that a run writes do not make the tree dirty."""
     git = ["git", "describe", "--always", "--dirty"]
     return subprocess.run(git, cwd=Path(__file__).parent, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def titled_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table of texts."""
+    """Returns the lines of a table of texts."""
     return [f"| {' | '.join(row)} |" for row in (titles, ["---"] * len(titles), *rows)]
 
 
 def own_table(rows: Sequence[Row], label: str) -> str:
-    """The figures of one server."""
+    """Returns the figures of one server."""
     lines = [
         f"### {label}",
         "",

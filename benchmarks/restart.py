@@ -1,7 +1,7 @@
-"""A start with a cache dump beside one with the full prewarm: how long until the first hit, and until all is held.
+"""Compares a start with a cache dump and one with the full prewarm: time until the first hit, and until all is cached.
 
-One client reads a table's definition some hundred times a second, during the start and afterwards: how much longer that
-takes while much is loaded.
+One client reads a table's definition some hundred times a second, during the start and afterwards, to show how much
+longer a read takes during the load.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from benchmarks.scale import DATABASE, TABLE, day_of, fill
 PATIENCE_S: Final = 1800.0
 
 BYTES_A_PARTITION: Final = 300
-"""Of the budget: half as much again as a partition takes."""
+"""Budget per partition: one and a half times what a partition takes."""
 
 READ_PAUSE_S: Final = 0.005
 AFTERWARDS_S: Final = 10.0
-"""For so long the reads go on when all is held."""
+"""The reads continue for this long after all is cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start, in seconds from the process's; memory in bytes."""
+    """One start. Times in seconds since the process started; memory in bytes."""
 
     name: str
     ready_s: float
@@ -44,12 +44,12 @@ class Start:
     whole_s: float
     resident_bytes: int
     p99_during_s: float
-    """Of reads from memory while the rest is loaded; 0 where that was over at once."""
+    """The 99th percentile of reads from memory while the rest is loaded; 0 if that took no time."""
     p99_afterwards_s: float
 
 
 def fill_tables(url: str, directory: Path, tables: int, partitions: int, report: Callable[[str], None]) -> None:
-    """So many tables with so many partitions each."""
+    """Creates this many tables with this many partitions each."""
     fill(url, directory, partitions, report)
     metastore = OwnMetastore(url, directory / "tables", CACHE__ENABLED="false")
     client = connect(metastore.start())
@@ -68,7 +68,10 @@ def fill_tables(url: str, directory: Path, tables: int, partitions: int, report:
 
 
 def measure(url: str, directory: Path, partitions: int, report: Callable[[str], None]) -> tuple[list[Start], int]:
-    """(a start with the prewarm, which writes the dump; one with the dump), bytes of the dump. `partitions`: all."""
+    """Returns (a start with the prewarm, which writes the dump; one with the dump), and the bytes of the dump.
+
+    :param partitions: the number of all partitions.
+    """
     settings = {
         "CACHE__BUDGET_BYTES": str(max(1 << 30, partitions * BYTES_A_PARTITION)),
         "CACHE__DUMP_FILE": str(directory / "dump"),
@@ -118,7 +121,7 @@ def _start(metastore: OwnMetastore, name: str, done: str) -> Start:
 
 @contextmanager
 def _reading(address: str) -> Iterator[list[float]]:
-    """Reads the table's definition all the time; how long each read took."""
+    """Reads the table's definition continuously; yields the duration of each read."""
     took_s: list[float] = []
     is_over = threading.Event()
     client = connect(address)
@@ -161,7 +164,7 @@ def _ms(seconds: float) -> str:
 
 
 def render(starts: list[Start], size: int, tables: int, partitions: int) -> str:
-    """Rows of the evidence page."""
+    """Returns the rows of the evidence page."""
     rows = [
         f"| {one.name} | {one.ready_s:.1f} | {one.first_hit_s:.1f} | {one.whole_s:.1f} | {one.resident_bytes >> 20} | "
         f"{_ms(one.p99_during_s)} | {_ms(one.p99_afterwards_s)} |"

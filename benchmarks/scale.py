@@ -1,8 +1,8 @@
-"""Reads of one large table that is not held, beside the same reads with the cache switched off (P12).
+"""Reads of one large table that is not cached, compared with the same reads with the cache off (P12).
 
-Each cell is asked of a server that has just started, with nothing warmed: once for the cold read, then until it comes
-from memory. The same call is asked of a server with `cache.enabled = false`, several times: the best counts, since
-the first pays for the connection and for what the database has not read yet.
+Each cell is measured on a server that has just started, without a prewarm: once for the cold read, then until the
+answer comes from memory. The same call is sent several times to a server with `cache.enabled = false`. The best time
+counts, since the first call also opens a connection, and the database first has to read from its disk.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ DATABASE: Final = "scale"
 TABLE: Final = "events"
 HOURS: Final = 24
 SEED_PARTITIONS: Final = 1_000
-"""Made by calls; all others are copies of theirs."""
+"""Number of partitions created by calls; all others are copies of them."""
 
 REPEATS: Final = 5
 HOT_LIMIT_S: Final = 120.0
 
 FACTOR: Final = 1.3
 ALLOWANCE_MS: Final = 5.0
-"""The bar: so many times the uncached call, and so much more."""
+"""The bar: a multiple of the uncached call, plus this allowance."""
 
 SMALL_TABLE: Final = "few"
-"""Asked first by each server: opens connections, looks at the schema and compiles statements, which no cache saves."""
+"""Table that is read first: this opens connections, checks the schema and compiles statements, which no cache
+avoids."""
 
 STARTS: Final = 2
-"""Servers that each cold read is asked of; the best counts, as for the uncached call."""
+"""Number of servers on which each cold read is measured; the best counts, as for the uncached call."""
 
 Ask = Callable[[Any], Any]
 
@@ -58,12 +59,12 @@ class Cell:
 
 
 def day_of(number: int) -> str:
-    """The value of the first partition key of the partition with this number."""
+    """Returns the value of the first partition key of the partition with this number."""
     return f"day-{number // HOURS:06d}"
 
 
 def calls(partitions: int, table: str = TABLE) -> dict[str, Ask]:
-    """The cells, for a table of so many partitions."""
+    """Returns the cells for a table with this many partitions."""
     day = day_of(partitions // 2)
     names = [f"dt={day_of(number)}/hour={number % HOURS}" for number in range(0, partitions, max(1, partitions // 10))]
     spec = [day]
@@ -82,8 +83,10 @@ def calls(partitions: int, table: str = TABLE) -> dict[str, Ask]:
 def fill(
     url: str, directory: Path, partitions: int, report: Callable[[str], None], figures: Sequence[str] = ()
 ) -> None:
-    """Makes the table: some partitions by calls, the rest inside the database. `figures`: parameters that differ from
-    partition to partition."""
+    """Creates the table: some partitions by calls, the rest within the database.
+
+    :param figures: parameters that differ between partitions.
+    """
     metastore = OwnMetastore(url, directory / "fill", CACHE__ENABLED="false")
     client = connect(metastore.start())
     try:
@@ -141,7 +144,7 @@ def fill(
 
 
 def measure(url: str, directory: Path, partitions: int, report: Callable[[str], None]) -> list[Cell]:
-    """All cells. Each cold read has a server of its own."""
+    """Measures all cells. Each cold read has its own server."""
     cells = []
     uncached = OwnMetastore(url, directory / "uncached", CACHE__ENABLED="false")
     client = connect(uncached.start())
@@ -161,7 +164,7 @@ def measure(url: str, directory: Path, partitions: int, report: Callable[[str], 
 
 
 def _cold(url: str, directory: Path, name: str, ask: Ask, without_ms: float, number: int) -> Cell:
-    """`number` of the start: from memory it is asked in the first only."""
+    """Measures a cold read. Only the first start (`number`) is also measured from memory."""
     # The small table, too, is answered by the database: its calls compile the statements that the cold read sends.
     metastore = OwnMetastore(url, directory, CACHE__WARM="names", CACHE__LOAD_AT_ONCE_PARTITIONS="0")
     client = connect(metastore.start())

@@ -1,7 +1,7 @@
-"""What protection costs a hot `get_table`: servers that differ in it alone, asked in turns by one client.
+"""Measures what protection costs a hot `get_table`: one client calls servers in turns that differ only in it.
 
-Each server is a process of its own, so that its CPU time is its own, too. The client pays for TLS, SASL and encryption
-as well, in Python: the rate has both ends in it.
+Each server is a separate process, so its CPU time can be measured. The client also does TLS, SASL and encryption, in
+Python: the rate includes both ends.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Kind:
     name: str
     tls: bool = False
     quality: str = ""
-    """Of protection, with Kerberos; empty: without."""
+    """Quality of protection with Kerberos; empty without it."""
     policy: bool = False
 
 
@@ -56,7 +56,7 @@ KINDS = (
 
 @dataclass
 class _Measured:
-    """One server, and what was seen of it."""
+    """One server and its measurements."""
 
     kind: Kind
     server: ServerProcess
@@ -71,19 +71,19 @@ TITLES = ("protection", "requests/s", "of plain, round by round", "CPU of the se
 
 @dataclass(frozen=True)
 class Costs:
-    """What one run found, of each kind in the order of KINDS; medians of all rounds."""
+    """The results of one run for each kind, in the order of KINDS; medians of all rounds."""
 
     rows: list[list[str]]
     """Cells under TITLES."""
     policy_shares: list[tuple[str, float]]
-    """Of each kind that has the same without a policy beside it: the other's name, and its rate of the other's."""
+    """For each kind with a policy that also exists without one: the other's name, and the rate relative to it."""
 
 
 def measure(rounds: int, requests: int, tell: Callable[[str], None]) -> Costs:
-    """Asks all kinds of servers in turns. Raises HmsCacheError when a server does not start.
+    """Calls all kinds of servers in turns. Raises HmsCacheError if a server does not start.
 
-    Client and servers share one processor: on two of them a server finds many requests at once or few, which stays as
-    it is for as long as the process lives and makes a call cost 15 us or 35.
+    Client and servers share one processor. On two, a server either finds many requests at once or few; this does not
+    change while the process lives, and makes a call cost 15 us or 35.
     """
     from tests.server.kerberos_realm import running_realm
     from tests.server.test_tls import Authority
@@ -168,7 +168,7 @@ def _ask(one: _Measured, request: bytes, requests: int) -> None:
 
 
 def _cpu_ns(pid: int) -> int:
-    """Time that a process's threads have run (Linux)."""
+    """Returns the time for which a process's threads have run (Linux)."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(task.read_text().split()[0]) for task in tasks)
 
@@ -205,5 +205,5 @@ def _costs(found: list[_Measured]) -> Costs:
 
 
 def _share(one: _Measured, other: _Measured) -> float:
-    """Of the other's rate, round by round."""
+    """Returns the rate relative to the other's, round by round."""
     return statistics.median(a / b for a, b in zip(one.rates, other.rates, strict=True))

@@ -1,8 +1,8 @@
-"""Transactions per second: open, allocate a write id, commit, as many clients as asked for, each on its own table; and
-locks per second: lock, check_lock, unlock on one of 1,000 tables.
+"""Transactions per second: open, allocate a write id, commit, with the given number of clients, each on its own table;
+and locks per second: lock, check_lock, unlock on one of 1,000 tables.
 
-Own tables, because writers of one table wait for each other by definition; what is measured is the metastore's way
-through the calls, and the locks that all transactions share.
+Each client has its own table because writers of one table wait for each other by definition. This measures how the
+metastore processes the calls, and the locks that all transactions share.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CAPABILITIES = ["HIVEFULLACIDWRITE", "HIVEFULLACIDREAD", "HIVEMANAGEDINSERTWRITE
 CALLS = ("open_txns", "allocate_table_write_ids", "commit_txn")
 
 LOCKED_TABLES = 1_000
-"""Names that locks are taken on at random: two clients seldom want the same."""
+"""Number of tables to lock at random, so that two clients rarely lock the same one."""
 
 
 def _transaction(client: Any, number: int, note: Note) -> None:
@@ -46,7 +46,8 @@ def _transaction(client: Any, number: int, note: Note) -> None:
 
 
 def _lock(client: Any, number: int, note: Note) -> None:
-    """As Iceberg takes a table's lock for a commit: exclusive, outside of transactions. One look at it at least."""
+    """Takes a table's lock like Iceberg for a commit: exclusive, outside of transactions. Calls `check_lock` at least
+    once."""
     table = f"l{random.randrange(LOCKED_TABLES)}"
     component = ttypes.LockComponent(
         type=ttypes.LockType.EXCLUSIVE, level=ttypes.LockLevel.TABLE, dbname=DATABASE, tablename=table
@@ -68,7 +69,7 @@ def _lock(client: Any, number: int, note: Note) -> None:
 
 
 def prepare(address: str, tables: int) -> None:
-    """Creates the database and transactional tables `t0`, `t1`, … where they are missing."""
+    """Creates the database and the transactional tables `t0`, `t1`, … if they are missing."""
     client = connect(address)
     if DATABASE not in client.get_all_databases():
         client.create_database(ttypes.Database(name=DATABASE, description="bench", parameters={}))
@@ -107,7 +108,8 @@ def _table(name: str) -> ttypes.Table:
 
 
 def with_password(url: str) -> str:
-    """The URL with an account that has a password: Hive takes an empty one for "not set" and sends one of its own."""
+    """Returns the URL with an account that has a password: Hive takes an empty one for "not set" and sends a
+    default."""
     connection = statement_counter(url)
     with connection.cursor() as cursor:
         for host in ("127.0.0.1", "localhost"):
@@ -118,7 +120,8 @@ def with_password(url: str) -> str:
 
 
 def statements_per_call(address: str, counter: Callable[[], int], cycles: int = 20) -> dict[str, float]:
-    """SQL statements of each call with nobody else on the metastore; `counter` tells how many there were so far."""
+    """Returns the SQL statements of each call while no other client uses the metastore; `counter` returns their number
+    so far."""
     prepare(address, 1)
     client = connect(address)
     txn_ids: list[int] = []

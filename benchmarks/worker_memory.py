@@ -1,4 +1,4 @@
-"""What the workers of a server take together, beside a server of one process: pages that they share count once."""
+"""Memory of a server's workers together, compared with a server of one process; shared pages count once."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from benchmarks.restart import BYTES_A_PARTITION
 PATIENCE_S: Final = 1800.0
 
 SETTLED_S: Final = 10.0
-"""After the last worker is warm: what it has read is put into shared memory, and freed memory is given back."""
+"""Pause after the last worker is warm: partitions are put into shared memory, and freed memory is returned."""
 
 FIGURES: Final = ("numFiles", "numRows", "rawDataSize", "totalSize", "transient_lastDdlTime")
-"""Parameters that differ from partition to partition, as where statistics are kept."""
+"""Parameters that differ between partitions, as with statistics."""
 
 ALLOWED_FACTOR: Final = 1.4
-"""The bar for four workers: so many times what one process takes."""
+"""The bar for four workers, as a multiple of one process's memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Of one server, in bytes: when nothing was held yet, and when all was."""
+    """Memory of one server in bytes: with an empty cache, and with all objects cached."""
 
     name: str
     empty: int
@@ -37,7 +37,7 @@ class Memory:
 
 
 def measure(url: str, directory: Path, partitions: int, workers: int, report: Callable[[str], None]) -> list[Memory]:
-    """A server of one process; one with workers that share memory; one with workers that do not."""
+    """Measures a server of one process, one with workers that share memory, and one with workers that do not."""
     plans = [
         ("one process", {}),
         (f"{workers} workers", {"SERVER__WORKERS": str(workers)}),
@@ -84,7 +84,7 @@ def _check_that_all_is_held(port: int) -> None:
 
 
 def render(found: list[Memory], partitions: int) -> str:
-    """The evidence."""
+    """Returns the evidence page."""
     one = found[0].warm
     rows = [f"| {each.name} | {each.empty >> 20} | {each.warm >> 20} | {each.warm / one:.2f} |" for each in found]
     return "\n".join(

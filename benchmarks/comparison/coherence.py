@@ -1,4 +1,4 @@
-"""Whether answers are right: written through one server and read through another; with the cache and without."""
+"""Checks answers: written through one server and read through another, with the cache and without."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_WRITES = 10
 
 
 def wrong_reads(comparison: Comparison, writer: str, reader: str, seconds: float) -> tuple[int, int]:
-    """(wrong, all) reads through `reader` of a table that was just altered through `writer`."""
+    """Returns the number of (wrong, all) reads through `reader` of a table that was just altered through `writer`."""
     write, read = connect(writer), connect(reader)
     database, name = f"bench_{comparison.plan.databases - 1:02d}", "table_001"
     plain = has_get_table(write)
@@ -41,7 +41,7 @@ def wrong_reads(comparison: Comparison, writer: str, reader: str, seconds: float
 
 
 def answers(comparison: Comparison, address: str) -> dict[str, int]:
-    """A mark of the decoded answer to each read, by operation: equal answers have equal marks."""
+    """Returns a digest of the decoded answer to each read, by operation."""
     client = connect(address)
     found: dict[str, int] = {}
     for operation in operations(comparison, address):
@@ -57,7 +57,7 @@ def _ask(client: Any, operation: Operation) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Comparable and hashable: structs as their fields, maps without an order."""
+    """Returns a comparable and hashable form: structs as their fields, maps without an order."""
     if isinstance(value, list | tuple):
         return tuple(_plain(one) for one in value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What the parts of the comparison share: the database, the generator, the clock, the results."""
+"""What the parts of the comparison share: the database, the generator, the clock and the results."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from benchmarks.own_metastore import OwnMetastore
 from benchmarks.processes import cpu_seconds
 
 READY_TIMEOUT_S = 150.0
-"""Hive's CachedStore answers nobody before its prewarm has ended: 30 to 50 s for 100,000 partitions."""
+"""Hive's CachedStore does not answer before its prewarm has ended: 30 to 50 s for 100,000 partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How long and how much. `quick` is the same work with fewer numbers of clients, shorter."""
+    """Lengths and sizes. `quick` is the same work with fewer numbers of clients and shorter times."""
 
     seconds: float
     clients: tuple[int, ...]
     large_clients: tuple[int, ...]
-    """For answers of a megabyte and more."""
+    """Numbers of clients for answers of a megabyte and more."""
     delays_ms: tuple[float, ...]
     large_table: int
     """Partitions of the table that is built in memory."""
     limit_s: float
-    """No part is begun later than this after the start."""
+    """No part begins later than this after the start."""
 
 
 @dataclass(slots=True)
@@ -52,12 +52,13 @@ class Comparison:
     started_s: float = field(default_factory=time.monotonic)
 
     def elapsed_s(self) -> float:
-        """Since the start."""
+        """Seconds since the start."""
         return time.monotonic() - self.started_s
 
     @contextmanager
     def own(self, name: str, url: str | None = None, **settings: str) -> Iterator[OwnMetastore]:
-        """Our server, stopped at the end. Polls seldom, so that no statement of the poller is counted as a call's."""
+        """Starts this project's server, and stops it at the end. It polls seldom, so that no statement of the poller is
+        counted as a call's."""
         given = {"ADMIN__PORT": "0", "EVENTS__POLL_INTERVAL_S": "3600", "LOG__LEVEL": "info", **settings}
         server = OwnMetastore(url or self.url, self.directory / name, **given)
         server.start()
@@ -70,7 +71,7 @@ class Comparison:
     def java(
         self, name: str, url: str | None = None, *, cached: bool, properties: dict[str, str] | None = None
     ) -> Iterator[JavaMetastore]:
-        """Hive's server, stopped at the end. Listens, but may not answer yet."""
+        """Starts Hive's server, and stops it at the end. It listens, but may not answer yet."""
         server = JavaMetastore(url or self.url, self.directory / name, cached=cached, properties=properties)
         try:
             server.start()
@@ -89,7 +90,8 @@ class Comparison:
         warm_s: float = 0.3,
         label: str = "",
     ) -> list[Row]:
-        """A cell for each operation and number of clients. A cell that fails is noted, the rest goes on."""
+        """Measures a cell for each operation and number of clients. A failed cell is noted, and the others are
+        measured."""
         rows: list[Row] = []
         for operation in operations:
             name = operation.name + label
@@ -103,7 +105,7 @@ class Comparison:
         return rows
 
     def cell(self, server: str, address: str, pid: int, operation: Operation, name: str, clients: int) -> Row:
-        """One measurement. Raises RuntimeError when calls fail."""
+        """Measures one cell. Raises RuntimeError if calls fail."""
         before = (cpu_seconds(pid), cpu_seconds(self.database_pid), statements(self.counter))
         load = self.generator.run(address, operation, clients, self.sizes.seconds)
         after = (cpu_seconds(pid), cpu_seconds(self.database_pid), statements(self.counter))
@@ -122,7 +124,7 @@ class Comparison:
         }
 
     def add(self, row: Row) -> Row:
-        """Takes a cell into the results and tells it."""
+        """Adds a cell to the results and prints it."""
         self.results.rows.append(row)
         self.report(
             f"{self.elapsed_s():5.0f} s  {row['server']:22s} {row['operation']:32s} "

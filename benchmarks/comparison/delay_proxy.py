@@ -1,4 +1,4 @@
-"""A TCP proxy that holds back what the database answers, in a process of its own: a database that is further away."""
+"""A TCP proxy that delays the database's answers, in a separate process: simulates a distant database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CHUNK_BYTES = 1 << 16
 
 
 class DelayProxy:
-    """A proxy in front of a port of this machine. `delay` may be changed while no call is on its way."""
+    """A proxy in front of a port of this machine. `delay` may only be changed while no call is in progress."""
 
     def __init__(self, port: int) -> None:
         command = [sys.executable, "-c", "from benchmarks.comparison.delay_proxy import serve; serve()"]
@@ -23,11 +23,11 @@ class DelayProxy:
         self.port = int(self._ask(str(port)))
 
     def delay(self, milliseconds: float) -> None:
-        """From now on each answer is held back so long."""
+        """Delays each answer by this time from now on."""
         self._ask(str(milliseconds))
 
     def close(self) -> None:
-        """Ends it, with all connections."""
+        """Ends the process and all connections."""
         self._process.kill()
         self._process.communicate()
 

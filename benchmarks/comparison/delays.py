@@ -1,4 +1,4 @@
-"""Reads while the database is further away: 0, 1, 5, 20 ms."""
+"""Reads with the database 0, 1, 5 and 20 ms away."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPERATIONS = ("get_table", "get_partition")
 
 
 def measure_delays(comparison: Comparison) -> None:
-    """Ours at `max_staleness` 0, at 500 ms and without its cache, through one proxy."""
+    """Measures this server at `max_staleness` 0, at 500 ms and without its cache, through one proxy."""
     target = make_url(comparison.url)
     proxy = DelayProxy(target.port or 3306)
     url = target.set(port=proxy.port).render_as_string(hide_password=False)

@@ -1,4 +1,4 @@
-"""How fast the notification log is followed."""
+"""Measures how fast the notification log is followed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIMEOUT_S = 60.0
 
 
 def measure_events(comparison: Comparison) -> None:
-    """Copies of one INSERT event of a table that is not held, which are skipped by their header; then of one
+    """Measures copies of one INSERT event of a table that is not cached, which are skipped by their header; then of one
     ALTER_TABLE event, each of which is decoded and applied."""
     database = f"bench_{comparison.plan.databases - 1:02d}"
     with comparison.own("own-events", CACHE__WARM="off", EVENTS__POLL_INTERVAL_S="0.2") as server:
@@ -48,7 +48,7 @@ def measure_events(comparison: Comparison) -> None:
 
 
 def _rate(comparison: Comparison, server: OwnMetastore, database: str, count: int) -> float:
-    """How many copies of the last event are followed in a second."""
+    """Returns the number of copies of the last event that are applied in a second."""
     cursor = comparison.counter.cursor()
     name = make_url(comparison.url).database
     cursor.execute(f"USE {name}")  # the table of numbers is one of whatever database is in use

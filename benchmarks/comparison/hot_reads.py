@@ -1,7 +1,7 @@
 """Small reads from memory, the servers in turn.
 
-Parts that follow each other are minutes apart, in which a virtual machine becomes a fifth slower or faster. For bars on
-ratios of two that is too much, so here all servers run at once and answer in turn, round by round.
+Consecutive parts are minutes apart, during which the speed of a virtual machine may change by a fifth. This is too much
+for bars on ratios of two. So here all servers run at the same time and answer in turn, round by round.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from benchmarks.comparison.context import Comparison
 from benchmarks.comparison.results import Row
 from benchmarks.operations import Operation
 
-#: Hive's cache reads its whole catalog anew every minute: here never, as our poller does not ask either.
+#: Hive's cache reads its whole catalog again every minute. Here it never does, since this server's poller does not poll
+#: either.
 AT_REST = {"metastore.cached.rawstore.cache.update.frequency": "3600s"}
 
 
@@ -26,7 +27,7 @@ class _Server:
 
 
 def measure_hot_reads(comparison: Comparison) -> None:
-    """Cells of hot reads for all numbers of clients: ours at both ages that an answer may have, and Hive's."""
+    """Measures hot reads for all numbers of clients: this server with both values of max_staleness, and Hive's."""
     c = comparison
     with ExitStack() as running:
         ours_0 = running.enter_context(c.own("own-hot-0", CACHE__WARM="full"))
@@ -62,7 +63,7 @@ def _in_turn(comparison: Comparison, servers: list[_Server], operations: dict[st
 
 
 def _mean(rounds: list[Row]) -> Row:
-    """One cell of several: means, of times per call by the number of calls."""
+    """Returns the mean of several cells; times per call are weighted by the number of calls."""
     calls = sum(row["calls"] for row in rounds)
     mean: Row = dict(rounds[0], calls=calls)
     for figure in ("server_cpu_us", "database_cpu_us", "statements"):

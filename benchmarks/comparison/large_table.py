@@ -1,4 +1,4 @@
-"""A table of very many partitions in memory, in a process of its own: filters, memory, changes."""
+"""A table with very many partitions in memory, in a separate process: filters, memory, changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPETITIONS = 20
 
 
 def measure_large_table(comparison: Comparison) -> None:
-    """The bar on filters over a million partitions, and what such a table weighs."""
+    """Judges the bar on filters over a million partitions, and measures the memory of such a table."""
     count = comparison.sizes.large_table
     ran = subprocess.run(
         [sys.executable, "-c", f"from benchmarks.comparison.large_table import main; main({count})"],

@@ -1,4 +1,5 @@
-"""`get_table`, exact: by lease, by position check, beside Hive's cache; with writes on the other server; far away."""
+"""Exact `get_table` by lease and by position check, compared with Hive's cache; with writes on the other server; with a
+distant database."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class _Server:
 
 
 def measure_leases(comparison: Comparison) -> None:
-    """No writes: all servers in turn. Then pairs, one kind after the other, for a write ends leases of another set."""
+    """Measures without writes, all servers in turn; then pairs of each kind one after the other, since a write ends the
+    leases of other sets."""
     c = comparison
     rows: list[list[str]] = []
     with ExitStack() as stack:
@@ -67,7 +69,8 @@ def measure_leases(comparison: Comparison) -> None:
 
 
 def _beside_other_writes(comparison: Comparison, rows: list[list[str]]) -> None:
-    """The same writes to a database of their own, on the same machine: what they take of its processors alone."""
+    """Sends the same writes to a separate database on the same machine: measures only what they take of its
+    processors."""
     other = make_url(comparison.url).set(database="unrelated")
     with comparison.counter.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {other.database}")
@@ -123,7 +126,7 @@ def _pair(comparison: Comparison, label: str, url: str) -> Iterator[tuple[OwnMet
 
 @contextmanager
 def _writing(server: OwnMetastore) -> Iterator[list[float]]:
-    """Alters one table at a steady pace, or as fast as that goes; how long each took."""
+    """Alters one table at a steady pace, or as fast as possible; yields the duration of each call."""
     client, written = connect(server.address), table(WRITTEN)
     if WRITTEN.name not in client.get_all_tables(WRITTEN.database):
         client.create_table(written)
@@ -179,7 +182,7 @@ _FIGURES = ("calls_per_second", "p50_us", "p99_us", "statements")
 
 
 def _write_row(comparison: Comparison, label: str, where: str, took_s: list[float]) -> list[str]:
-    """The writes themselves: alter_table."""
+    """Returns the row of the writes: alter_table."""
     times = sorted(took_s)
     row = [
         f"{label}: the writes",

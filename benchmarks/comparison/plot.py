@@ -11,7 +11,7 @@ COLORS = ("#2b6cb0", "#63b3ed", "#c05621", "#a0aec0")
 
 
 def bar_plot(title: str, unit: str, groups: Sequence[str], series: Mapping[str, Mapping[str, float]]) -> str:
-    """Bars for each group, one for each series that has a value for it; longer is more, by powers of ten."""
+    """Returns bars for each group, one for each series with a value; the scale is logarithmic."""
     values = [value for of in series.values() for value in of.values() if value > 0]
     if not values:
         return '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>\n'

@@ -1,4 +1,4 @@
-"""What TLS, Kerberos and authorization cost a hot read, beside all bars: servers on SQLite, on one processor."""
+"""What TLS, Kerberos and authorization cost a hot read: servers on SQLite, on one processor."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from benchmarks.comparison.context import Comparison
 
 ROUNDS, REQUESTS = 9, 500
 LEAST_SHARE = 0.9
-"""Of the rate without a policy that a policy must leave."""
+"""Least rate with a policy, as a share of the rate without one."""
 
 
 def measure_protection(comparison: Comparison) -> None:
-    """Adds the table of all kinds of protection, and the bar on what a policy costs each of them."""
+    """Adds the table of all kinds of protection, and the bar on the cost of a policy with each of them."""
     costs = security.measure(ROUNDS, REQUESTS, comparison.report)
     comparison.results.sections.append(("What protection costs a hot get_table", list(security.TITLES), costs.rows))
     comparison.results.bar(

@@ -25,12 +25,12 @@ HOT = ((OURS_500, 4), (OURS_0, 16))
 
 
 def operations(comparison: Comparison, address: str) -> list[Operation]:
-    """All reads, in the spelling that the server knows."""
+    """Returns all reads, with the methods that the server supports."""
     return read_operations(comparison.plan, plain_get_table=has_get_table(connect(address)))
 
 
 def measure_all(comparison: Comparison, server: str, address: str, pid: int, warm_s: float = 0.3) -> None:
-    """Every read but the hot ones with every number of clients."""
+    """Measures all reads except hot ones, with every number of clients."""
     chosen = [one for one in operations(comparison, address) if one.name not in HOT_OPERATIONS]
     comparison.measure(server, address, pid, chosen, _clients(comparison), warm_s=warm_s)
 
@@ -45,14 +45,14 @@ def _clients(comparison: Comparison) -> Callable[[Operation], Sequence[int]]:
 
 
 def warm_the_compiler(comparison: Comparison, address: str, seconds: float) -> None:
-    """Hot reads that are not measured: Java compiles what it runs often, and is several times faster afterwards."""
+    """Sends hot reads that are not measured: Java compiles code that runs often, which is then several times faster."""
     for operation in operations(comparison, address):
         if operation.name in HOT_OPERATIONS:
             comparison.generator.run(address, operation, 16, seconds)
 
 
 def measure_some(comparison: Comparison, server: str, address: str, pid: int, names: Sequence[str]) -> None:
-    """The named reads with 4 clients."""
+    """Measures the named reads with 4 clients."""
     exact = [one for one in operations(comparison, address) if _is_named(one, names)]
     comparison.measure(server, address, pid, exact, lambda _: (4,), warm_s=1.0)
 
@@ -65,7 +65,7 @@ def _is_named(operation: Operation, names: Sequence[str]) -> bool:
 
 
 def peak_under_large_answers(comparison: Comparison, address: str, pid: int) -> int:
-    """Resident bytes while 16 clients read the largest answer."""
+    """Returns the resident bytes while 16 clients read the largest answer."""
     large = next(
         one for one in operations(comparison, address) if one.name == f"get_partitions {comparison.plan.large:,}"
     )
@@ -74,7 +74,8 @@ def peak_under_large_answers(comparison: Comparison, address: str, pid: int) -> 
 
 
 def more_clients_than_connections(comparison: Comparison, server: str, address: str, pid: int) -> None:
-    """64 clients whose every read needs the database, which has far fewer connections: they queue, nobody stalls."""
+    """Measures 64 clients whose reads all need the database, with far fewer database connections: calls queue, and none
+    stalls."""
     chosen = [one for one in operations(comparison, address) if one.name == "get_partitions_by_names 100"]
     rows = comparison.measure(server, address, pid, chosen, lambda _: (16, 64), label=", queueing")
     if len(rows) == 2:
@@ -92,7 +93,7 @@ def more_clients_than_connections(comparison: Comparison, server: str, address: 
 
 
 def judge(results: Results, large: int) -> None:
-    """All bars on cells."""
+    """Judges all bars on cells."""
     _judge_hot(results)
     of = "of Hive's CPU per call"
     for what, operation, least in (
@@ -118,8 +119,8 @@ def judge(results: Results, large: int) -> None:
 
 
 def _judge_hot(results: Results) -> None:
-    """Small answers. With few clients a read at staleness 0 bears most of a position check, which Hive does not make:
-    there the bars begin at 16 clients. The cells show the rest."""
+    """Judges small answers. With few clients, a read at staleness 0 bears most of a position check, which Hive does not
+    make. So these bars begin at 16 clients; the cells show all."""
     for operation, least in (("get_table", 2), ("get_partition", 1.5), ("get_database", 1)):
         for server, least_clients in HOT:
             ratios = [
@@ -152,7 +153,7 @@ def _pairs(results: Results, ours: str, other: str, operation: str) -> list[tupl
 
 
 def _cheaper(results: Results, other: str, operation: str) -> list[tuple[str, float]]:
-    """CPU of theirs over ours at 4 clients, with both ages that an answer may have."""
+    """Returns Hive's CPU time divided by this server's at 4 clients, for both values of max_staleness."""
     ratios = []
     for server in (OURS_0, OURS_500):
         ours, against = results.cell(server, operation, 4), results.cell(other, operation, 4)
@@ -174,7 +175,7 @@ def _faster(results: Results, operation: str, clients: Sequence[int]) -> list[tu
 
 
 def judge_uncached(results: Results, large: int) -> None:
-    """Bars of reads that reach the database, ours against Hive's without its cache."""
+    """Judges reads that need the database, compared with Hive's without its cache."""
     for operation, statements, least in (("get_table", 6, 3.0), (f"get_partitions {large:,}", 10, 1.5)):
         ours, java = results.cell(OURS_UNCACHED, operation, 4), results.cell(JAVA_UNCACHED, operation, 4)
         if ours is None or java is None:
@@ -190,7 +191,7 @@ def judge_uncached(results: Results, large: int) -> None:
 
 
 def judge_checks(results: Results) -> None:
-    """Reads at `max_staleness` 0 share their position checks."""
+    """Judges whether reads at `max_staleness` 0 share their position checks."""
     rows = [row for row in results.cells(OURS_0, "get_table") if row["clients"] >= 4]
     text = ", ".join(f"{row['clients']} clients {row['statements']:.2f}" for row in rows)
     passed = all(row["statements"] < 1 for row in rows) if rows else None

@@ -1,4 +1,4 @@
-"""What was measured, and how the bars were met."""
+"""The measurements, and whether the bars were met."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar. `passed` None: it could not be judged in this run; `reached` says why."""
+    """One bar. `passed` is None if this run could not judge it; `reached` contains the reason."""
 
     what: str
     target: str
@@ -26,19 +26,19 @@ class Results:
     rows: list[Row] = field(default_factory=list)
     bars: list[Bar] = field(default_factory=list)
     sections: list[tuple[str, list[str], list[list[str]]]] = field(default_factory=list)
-    """(title, column titles, rows) of tables that are not made of cells."""
+    """(title, column titles, rows) of tables that do not consist of cells."""
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     def cell(self, server: str, operation: str, clients: int) -> Row | None:
-        """What was measured, None when it was not."""
+        """Returns the measured cell, None if there is none."""
         for row in self.rows:
             if (row["server"], row["operation"], row["clients"]) == (server, operation, clients):
                 return row
         return None
 
     def cells(self, server: str, operation: str) -> list[Row]:
-        """All numbers of clients of an operation."""
+        """Returns the cells of an operation for all numbers of clients."""
         return [row for row in self.rows if row["server"] == server and row["operation"] == operation]
 
     def bar(self, what: str, target: str, reached: str, passed: bool | None) -> None:
@@ -46,7 +46,7 @@ class Results:
         self.bars.append(Bar(what, target, reached, passed))
 
     def ratio_bar(self, what: str, least: float, ratios: Iterable[tuple[str, float]], of: str) -> None:
-        """A bar on ratios, each with its label: met when all of them are at least `least`."""
+        """Adds a bar on ratios, each with its label: it is met if all of them are at least `least`."""
         found = list(ratios)
         if not found:
             self.bar(what, f"≥ {least:g} × {of}", "not measured", None)
@@ -56,5 +56,5 @@ class Results:
 
 
 def cpu_us(row: Row) -> float:
-    """CPU time of server and database for one call; the clock of processes ticks, so never less than a tenth."""
+    """CPU time of server and database for one call in µs; at least 0.1, because the clock of processes has ticks."""
     return max(0.1, float(row["server_cpu_us"] + row["database_cpu_us"]))

@@ -33,7 +33,7 @@ FULL = Sizes(1.0, (1, 4, 16, 64), (1, 4, 16), (0, 1, 5, 20), 1_000_000, 1500)
 QUICK = Sizes(0.5, (4, 16), (4,), (0, 5), 200_000, 300)
 
 PLAN = CatalogPlan(databases=14, tables=51, large=10_000, copies_1000=78, copies_100=102)
-"""897 tables, 99,300 partitions: large enough that no table alone decides."""
+"""897 tables, 99,300 partitions: large enough that no single table determines the result."""
 
 SMALL_PLAN = CatalogPlan(databases=14, tables=10, large=10_000, copies_1000=10, copies_100=10)
 
@@ -42,7 +42,7 @@ FEW_TABLES = {"metastore.cached.rawstore.cached.object.whitelist": "bench_13\\..
 
 
 class Run:
-    """One comparison: `parts` in order, each with its own failures; the report is written after each."""
+    """One comparison: runs `parts` in order, catches the failures of each, and writes the report after each."""
 
     def __init__(self, comparison: Comparison, command: str, out: Path | None, only: Sequence[str] = ()) -> None:
         self._c = comparison
@@ -55,7 +55,7 @@ class Run:
         self.facts = ""
 
     def parts(self) -> list[tuple[str, Callable[[], None]]]:
-        """What is measured: the dearest and least important come last."""
+        """Returns the parts; the longest and least important ones are last."""
         return [
             ("the prewarm", self._prewarm),
             ("memory", self._memory),
@@ -95,7 +95,7 @@ class Run:
         comparison.report(self.write())
 
     def write(self) -> str:
-        """The report of what is known so far."""
+        """Writes the report of the results so far."""
         c = self._c
         judged = Results(list(c.results.rows), list(c.results.bars), list(c.results.sections))
         judged.notes, judged.failures = list(c.results.notes), list(c.results.failures)
@@ -239,7 +239,7 @@ def run(
     report: Callable[[str], None],
     only: Sequence[str] = (),
 ) -> bool:
-    """Everything, or the parts whose names hold one of the words `only`; whether all of them ran."""
+    """Runs all parts, or those whose names contain one of the words in `only`. Returns whether all of them ran."""
     with tempfile.TemporaryDirectory() as temporary, _database(Path(temporary)) as url:
         load_schema(fetch(), url)
         counter = statement_counter(url)

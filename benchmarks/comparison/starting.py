@@ -1,4 +1,4 @@
-"""Starts: how long the prewarm takes, what is answered meanwhile, what the process weighs afterwards."""
+"""Starts: duration of the prewarm, answers meanwhile, and memory of the process afterwards."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from benchmarks.processes import resident_bytes
 SLICE_S = 0.4
 AFTERWARDS_SLICES = 4
 WARM_UP_TIMEOUT_S = 400.0
-"""It rests while clients never pause: some 130 s, and more where a large table is read while they are busiest."""
+"""The prewarm pauses while clients send calls without a pause: some 130 s, and more if a large table is read while they
+are busiest."""
 
 
 def first_answer_s(address: str) -> float:
-    """Waits for the first answer; seconds from now. Raises RuntimeError when none comes."""
+    """Waits for the first answer. Returns the seconds from now. Raises RuntimeError if none arrives."""
     started = time.monotonic()
     client = connect(address)
     client._iprot.trans._TBufferedTransport__trans.setTimeout(READY_TIMEOUT_S * 1000)
@@ -67,7 +68,8 @@ def prewarm_undisturbed(comparison: Comparison) -> tuple[float, int]:
 
 
 def memory(comparison: Comparison, warm_bytes: int) -> None:
-    """Resident bytes of a partition and of a table: the difference between servers that hold more and less."""
+    """Returns the resident bytes of a partition and of a table, from the difference between servers with more and fewer
+    of them."""
     tables, partitions = comparison.plan.size()
     # Only after a prewarm is the memory given back that the start needed: names are the least there is to warm.
     with comparison.own("own-cold", CACHE__WARM="names") as server:
@@ -110,7 +112,7 @@ def memory(comparison: Comparison, warm_bytes: int) -> None:
 
 
 def java_prewarm_s(server: JavaMetastore) -> float:
-    """Waits until Hive's CachedStore is warm; seconds since it listens."""
+    """Waits until Hive's CachedStore is warm. Returns the seconds since it listens."""
     started = time.monotonic()
     first_answer_s(server.address)
     _wait(lambda: "CachedStore initialized" in server.log or "Time taken in prewarming" in server.log)
@@ -118,7 +120,7 @@ def java_prewarm_s(server: JavaMetastore) -> float:
 
 
 def wait_until_warm(server: OwnMetastore) -> None:
-    """Of a server that was started with `cache.warm = full`."""
+    """Waits until a server that was started with `cache.warm = full` is warm."""
     _wait(lambda: "warmed up" in server.log)
 
 

@@ -13,7 +13,8 @@ LABEL = "ours, trust"
 
 
 def measure_trusted(comparison: Comparison) -> None:
-    """`get_table_req` with a list and the table id, on a transactional table: no database call at all."""
+    """Measures `get_table_req` with a write-id list and the table id, on a transactional table, which needs no database
+    call."""
     database, name = "bench_00", "transactional"
     with comparison.own("own-trust", CACHE__WARM="off", CACHE__WRITE_ID_READS="trust") as server:
         client = connect(server.address)

@@ -17,7 +17,7 @@ DATABASE = "bench_13"
 
 
 def measure_additions(comparison: Comparison, server: str, address: str, pid: int) -> None:
-    """`add_partitions` of 100, one client; the first calls are not counted."""
+    """Measures `add_partitions` of 100 with one client; the first calls do not count."""
     client = connect(address)
     model = next(one for one in comparison.plan.tables_planned() if one.name == "part_large")
     name = "added_" + "".join(letter for letter in server.lower() if letter.isalnum())
@@ -58,7 +58,7 @@ def measure_additions(comparison: Comparison, server: str, address: str, pid: in
 
 
 def judge_additions(comparison: Comparison, ours: str, hive: str) -> None:
-    """The bar on `add_partitions`."""
+    """Judges the bar on `add_partitions`."""
     results = comparison.results
     own, java = results.cell(ours, "add_partitions of 100", 1), results.cell(hive, "add_partitions of 100", 1)
     if own is None or java is None:

@@ -17,13 +17,13 @@ from benchmarks.comparison.results import Results, Row, cpu_us
 from benchmarks.report import revision, titled_table
 
 _PATH = re.compile(r"(?<![\w.])/[\w./-]{3,}")
-"""Paths of the machine that measured are nobody's business."""
+"""Paths of the measuring machine, which the report must not contain."""
 
 _VERDICTS = {True: "met", False: "**missed**", None: "not judged"}
 
 
 def machine_facts(database_version: str) -> str:
-    """What the figures depend on; no names of machines."""
+    """Returns what the figures depend on; names of machines are left out."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     java = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr.splitlines()
     return (
@@ -35,7 +35,7 @@ def machine_facts(database_version: str) -> str:
 
 
 def markdown(results: Results, command: str, facts: str, catalog: str, seconds: float, plots: Sequence[str]) -> str:
-    """The whole report."""
+    """Returns the whole report."""
     met = sum(bar.passed is True for bar in results.bars)
     missed = sum(bar.passed is False for bar in results.bars)
     unjudged = len(results.bars) - met - missed
@@ -89,7 +89,7 @@ def _cell(row: Row) -> str:
 
 
 def write(results: Results, text: str, file: Path) -> None:
-    """The report, and beside it its plots."""
+    """Writes the report and its plots."""
     file.parent.mkdir(parents=True, exist_ok=True)
     for name, plot in plots(results, file.stem).items():
         (file.parent / name).write_text(plot)
@@ -97,7 +97,7 @@ def write(results: Results, text: str, file: Path) -> None:
 
 
 def plots(results: Results, stem: str) -> dict[str, str]:
-    """File name to SVG: CPU per call at 4 clients, and answers per second of `get_table` by clients."""
+    """Returns SVGs by file name: CPU per call at 4 clients, and answers per second of `get_table` by clients."""
     servers = (OURS_0, OURS_500, JAVA)
     groups = list(
         dict.fromkeys(row["operation"] for row in results.rows if row["clients"] == 4 and row["server"] == JAVA)

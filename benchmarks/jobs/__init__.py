@@ -1,7 +1,7 @@
-"""Spark jobs and data sources measured: rows per second, and how time grows with the catalog.
+"""Measures Spark jobs and data sources: rows per second, and how time grows with the catalog.
 
     python -m benchmarks jobs [--partitions 10000,100000,1000000] [--cores 1,2] [--only NAME] [--out FILE]
 
-One MariaDB, one server, one catalog for all sizes: tables of 10,000 partitions, each with a directory and a file, and a
-log of as many events. Server, database and Spark share the machine.
+One MariaDB, one server, and one catalog for all sizes: tables of 10,000 partitions, each with a directory and a file,
+and a log with as many events. Server, database and Spark share the machine.
 """

@@ -1,6 +1,6 @@
-"""The catalog that jobs work on: tables whose partitions have directories, and a long notification log.
+"""The catalog that jobs process: tables whose partitions have directories, and a long notification log.
 
-What is large is copied: partitions and events inside MariaDB, files as links to one file of data.
+Large parts are copied: partitions and events within MariaDB, files as links to one data file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DATABASE = "jobs"
 COLUMNS = 4
 ROWS_OF_A_FILE = 100
 TABLE_PARTITIONS = 10_000
-"""Partitions of one table; a smaller size is one smaller table."""
+"""Partitions of one table; a smaller size is one table with fewer."""
 
 _PARTITIONS_A_CALL = 500
 _TABLES_A_COPY = 10
@@ -38,29 +38,30 @@ _NOTIFICATION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MNotificationLo
 
 @dataclass(frozen=True, slots=True)
 class JobCatalog:
-    """Where everything lies, and how large it is: each size has tables of its own."""
+    """The places of all parts of the catalog, and their sizes. Each size has its own tables."""
 
     lake: Lake
     sizes: Sequence[int]
 
     def tables(self, size: int) -> list[TablePlan]:
-        """The tables that hold this many partitions together."""
+        """Returns the tables that have this many partitions together."""
         each = min(size, TABLE_PARTITIONS)
         prefix = f"{self.lake.name}{size}"
         return [TablePlan(DATABASE, f"{prefix}_{number:03d}", COLUMNS, each) for number in range(-(-size // each))]
 
     def pattern(self, size: int) -> str:
-        """The tables of a size, as jobs name them."""
+        """Returns the pattern for the tables of a size in jobs."""
         return f"{DATABASE}.{self.lake.name}{size}_*"
 
     def location(self, plan: TablePlan, number: int | None = None) -> str:
-        """Of a table, or of its n-th partition, as it stands in the catalog."""
+        """Returns the location of a table, or of its n-th partition, as stored in the catalog."""
         place = f"{self.lake.root}/{DATABASE}/{plan.name}"
         return place if number is None else f"{place}/{partition_name(number)}"
 
 
 def create(catalog: JobCatalog, address: str, report: Callable[[str], None]) -> None:
-    """Through the server: all tables, the partitions of the first table of each length, some events of each kind."""
+    """Creates all tables through the server, the partitions of the first table of each length, and some events of each
+    kind."""
     client = connect(address)
     if DATABASE not in client.get_all_databases():
         client.create_database(ttypes.Database(name=DATABASE, locationUri=f"{catalog.lake.root}/db", parameters={}))
@@ -80,7 +81,7 @@ def create(catalog: JobCatalog, address: str, report: Callable[[str], None]) -> 
 
 
 def copy_all(catalog: JobCatalog, url: str, events: int, report: Callable[[str], None]) -> None:
-    """In the database, while no server runs: the other tables' partitions, and events up to this number."""
+    """Copies the other tables' partitions, and events up to this number, in the database while no server runs."""
     sources = {plan.partitions: plan for plan in _sources(catalog)}
     for size in catalog.sizes:
         plans = [plan for plan in catalog.tables(size) if plan not in sources.values()]
@@ -93,7 +94,7 @@ def copy_all(catalog: JobCatalog, url: str, events: int, report: Callable[[str],
 
 
 def make_directories(catalog: JobCatalog, report: Callable[[str], None]) -> None:
-    """A directory with a file for each partition."""
+    """Creates a directory with a file for each partition."""
     for size in catalog.sizes:
         for plan in catalog.tables(size):
             for number in range(plan.partitions):
@@ -102,12 +103,12 @@ def make_directories(catalog: JobCatalog, report: Callable[[str], None]) -> None
 
 
 def add_file(catalog: JobCatalog, plan: TablePlan, number: int, name: str) -> None:
-    """A file of data in the directory of a partition."""
+    """Adds a data file to the directory of a partition."""
     catalog.lake.write(f"{catalog.location(plan, number)}/{name}.parquet", _data())
 
 
 def _sources(catalog: JobCatalog) -> list[TablePlan]:
-    """The first table of each length: the others are copies."""
+    """Returns the first table of each length, from which the others are copied."""
     found: dict[int, TablePlan] = {}
     for size in catalog.sizes:
         plan = catalog.tables(size)[0]
@@ -130,7 +131,7 @@ def _partition(catalog: JobCatalog, plan: TablePlan, number: int, data_bytes: in
 
 @cache
 def _data() -> bytes:
-    """A Parquet file of the tables' columns, always with the same rows."""
+    """Returns a Parquet file with the tables' columns, always with the same rows."""
     chance = random.Random(0)
     start = datetime(2020, 1, 1, tzinfo=UTC)
     values = {
@@ -146,7 +147,7 @@ def _data() -> bytes:
 
 
 def make_events(catalog: JobCatalog, address: str) -> None:
-    """Ten events a round, in the mixture of a lake that is written to: mostly partitions."""
+    """Creates ten events a round, in a typical mixture for a data lake: mostly of partitions."""
     client = connect(address)
     plan = TablePlan(DATABASE, "busy", COLUMNS, 1)
     client.create_table(_table(catalog, plan))
@@ -165,7 +166,7 @@ def make_events(catalog: JobCatalog, address: str) -> None:
 
 
 def _copy_events(url: str, wanted: int) -> None:
-    """The last events again and again, with ids that go on without a gap, until there are this many more."""
+    """Copies the last events repeatedly, with consecutive ids, until there are this many more."""
     log = NOTIFICATION_LOG.c
     copied = [column for column in log if column.name not in ("NL_ID", "EVENT_ID")]
     engine = create_engine(url)

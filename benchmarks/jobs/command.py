@@ -25,7 +25,7 @@ from benchmarks.own_metastore import OwnMetastore
 
 DRIVER_MEMORY = "2g"
 BUFFER_POOL_BYTES = 4 << 30
-"""Holds a notification log of a million events."""
+"""Large enough for a notification log of a million events."""
 
 
 @click.command()
@@ -104,7 +104,7 @@ def _sizes(text: str) -> list[int]:
 
 @contextmanager
 def _catalog(catalog: JobCatalog, directory: Path, *, with_files: bool) -> Iterator[Place]:
-    """A database, a server on it, and the catalog of all sizes in it."""
+    """Yields a database, a server on it, and the catalog of all sizes in it."""
     from hms_cache.store.engine.database import Database
     from hms_cache.store.installation.init import init_schema
     from tests.databases import closing, start_mariadb
@@ -139,7 +139,7 @@ def _catalog(catalog: JobCatalog, directory: Path, *, with_files: bool) -> Itera
 
 
 def _of_spark() -> set[int]:
-    """The JVM, which outlives its sessions."""
+    """Returns the process of the JVM, which outlives its sessions."""
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
@@ -159,7 +159,7 @@ def _serving(url: str, directory: Path) -> Iterator[OwnMetastore]:
 def _measure_all(
     measures: Sequence[Measure], place: Place, cores: int, limit_s: float, report: Report, keep: Callable[[], None]
 ) -> None:
-    """All sizes of each measure in one session of Spark on this many cores."""
+    """Measures all sizes of each measure in one Spark session with this many cores."""
     from hms_cache.jobs.frame.session import job_session
 
     conf = {"spark.driver.memory": DRIVER_MEMORY, "spark.sql.warehouse.dir": str(place.scratch / "warehouse")}

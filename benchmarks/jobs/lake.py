@@ -1,4 +1,4 @@
-"""Where the files of the measured tables are: local directories, or S3."""
+"""Places of the measured tables' files: local directories, or S3."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ class Lake(Protocol):
     """A tree of files."""
 
     name: str
-    """Of one letter: what the names of its tables begin with."""
+    """One letter with which the names of its tables begin."""
 
     root: str
     """Its location."""
 
     def write(self, location: str, content: bytes) -> None:
-        """A new file."""
+        """Writes a new file."""
         ...
 
     def delete(self, location: str) -> None:
-        """A directory with all that is in it."""
+        """Deletes a directory with its contents."""
         ...
 
 
 class LocalLake:
-    """In a directory. Files of one content are links to one, since there are a million of them; that one is in
-    `contents`, or in the directory itself."""
+    """Files in a directory. Files with equal contents are links to one file, since there are a million of them; that
+    file is in `contents`, or in the directory itself."""
 
     name = "s"
 
@@ -68,7 +68,7 @@ class LocalLake:
 
 
 class S3Lake:
-    """In a bucket of a server."""
+    """Files in a bucket of a server."""
 
     name = "o"
     root = f"s3a://{BUCKET}"
@@ -90,7 +90,7 @@ class S3Lake:
 
 
 class GatewayLake(S3Lake):
-    """In the bucket of a gateway over a file system: what is put in the bucket's directory is an object."""
+    """Files in the bucket of a gateway over a file system: each file in the bucket's directory is an object."""
 
     name = "g"
 
@@ -112,7 +112,7 @@ class GatewayLake(S3Lake):
 
 
 def s3_class_path() -> dict[str, str]:
-    """Setting of Spark's first session in a process: the JVM stays."""
+    """Setting for Spark's first session in a process, whose JVM later sessions reuse."""
     from tests.jobs.month.hadoop_aws import fetch
 
     return {"spark.driver.extraClassPath": os.pathsep.join(map(str, fetch()))}
@@ -120,8 +120,8 @@ def s3_class_path() -> dict[str, str]:
 
 @contextmanager
 def s3_lake(directory: Path) -> Iterator[tuple[S3Lake, Mapping[str, str]]]:
-    """A lake on a server of moto's, and the settings with which Spark reads it. Servers and jobs that are started
-    meanwhile find it by the environment."""
+    """Yields a lake on a server of moto, and the settings with which Spark reads it. Servers and jobs that are started
+    meanwhile find it through the environment."""
     from tests.moto_server import object_store
 
     with object_store(directory) as store, _found_by_environment(store) as variables:
@@ -130,10 +130,8 @@ def s3_lake(directory: Path) -> Iterator[tuple[S3Lake, Mapping[str, str]]]:
 
 @contextmanager
 def gateway_lake(directory: Path) -> Iterator[tuple[GatewayLake, Mapping[str, str]]]:
-    """As `s3_lake`, on a server whose objects are files.
-
-    Moto looks at all its keys for each page of a listing, which takes hours of a million.
-    """
+    """Like `s3_lake`, on a server whose objects are files. Moto reads all its keys for each page of a listing, which
+    takes hours for a million objects."""
     from tests import s3_gateway
 
     bucket = directory / "buckets" / BUCKET

@@ -1,4 +1,4 @@
-"""What is measured: each data source and job on the part of the catalog that a size names."""
+"""The measures: each data source and job on the part of the catalog for a size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hms_cache.jobs.registry import JOBS
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the catalog is."""
+    """Access to the catalog."""
 
     catalog: JobCatalog
     metastore: str
@@ -26,31 +26,34 @@ class Place:
     scratch: Path
     processor_time: SparkProcessorTime
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Of Spark, to read the files."""
+    """Spark's settings for reading the files."""
 
     store: str = ""
-    """What holds them; empty for local directories."""
+    """The object store with the files; empty for local directories."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """`run` answers how many rows there were; `is_hive`: Spark has to read tables."""
+    """One measure. `run` returns the number of rows.
+
+    :param is_hive: whether Spark has to read tables.
+    """
 
     name: str
     rows: str
     """What a row is."""
     run: Callable[[Any, Place, int], int]
     before: Callable[[Place, int], None] | None = None
-    """What is done first, and not measured."""
+    """Is called first, and not measured."""
 
     after: Callable[[Place, int], None] | None = None
     is_hive: bool = False
     has_files: bool = False
-    """It looks at the files of tables."""
+    """Whether it reads the files of tables."""
 
 
 def _read(frame: Any) -> int:
-    """Every row of a DataFrame, to nowhere."""
+    """Reads every row of a DataFrame and discards it."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
@@ -119,7 +122,7 @@ def _statistics_written(spark: Any, place: Place, size: int, *, everything: bool
 
 
 def _change_some(place: Place, size: int) -> None:
-    """One more file in each hundredth partition, which no event tells of."""
+    """Adds a file to each hundredth partition, without an event."""
     name = f"part-{time.monotonic_ns()}"
     for plan in place.catalog.tables(size):
         for number in range(0, plan.partitions, _PARTS):
@@ -163,7 +166,7 @@ def _repaired(place: Place, size: int, mode: str) -> Mapping[str, object]:
 
 
 def _drop_some(place: Place, size: int) -> None:
-    """What was added: the next measures find the catalog as it was."""
+    """Drops what was added, so that the next measures find the original catalog."""
     for plan in place.catalog.tables(size):
         for number in _new(plan):
             place.catalog.lake.delete(place.catalog.location(plan, number))

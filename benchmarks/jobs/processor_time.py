@@ -1,4 +1,4 @@
-"""CPU time of Spark: of this process and all below it, without the servers that it started."""
+"""CPU time of Spark: of this process and its descendants, without the servers that it started."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SAMPLES_EVERY_S = 0.5
-"""What a process uses in its last half second is not seen."""
+"""Sampling interval; the use of a process in its last half second is lost."""
 
 
 class SparkProcessorTime:
-    """Watches from the beginning, since Python's workers come and go, and nobody counts for them in the end."""
+    """Samples from the beginning, because Python's workers start and end, and their time is not part of any final
+    sum."""
 
     def __init__(self, others: Collection[int]) -> None:
-        """`others`: children of this process that are no part of Spark."""
+        """:param others: children of this process that do not belong to Spark."""
         self._others = frozenset(others)
         self._lock = threading.Lock()
         self._spent: dict[tuple[int, str], float] = {}
-        """By process id and time of start, as last seen."""
+        """Seconds by process id and start time, as of the last sample."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -32,7 +33,7 @@ class SparkProcessorTime:
             return sum(self._spent.values())
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stops sampling."""
         self._over.set()
         self._thread.join()
 
@@ -63,5 +64,5 @@ class SparkProcessorTime:
 
 
 def children(process: int) -> list[int]:
-    """Processes that this one has started and that run."""
+    """Returns the running children of this process."""
     return [int(one) for tasks in Path(f"/proc/{process}/task").glob("*/children") for one in tasks.read_text().split()]

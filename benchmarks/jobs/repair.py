@@ -1,4 +1,5 @@
-"""``python -m benchmarks repair``: what `jobs repair` of one table takes beside the listing of its directories."""
+"""``python -m benchmarks repair``: time of `jobs repair` for one table, compared with the listing of its
+directories."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ _THREADS = 16
 """The job's default."""
 
 _JUDGED_PARTITIONS, _MAX_TIMES = 1_000_000, 1.25
-"""The bar: from so many partitions on a repair takes as long as the listing, where each listing is a request."""
+"""The bar: with at least this many partitions, and a request for each listing, a repair may take this multiple of the
+listing."""
 
 
 @click.command()
@@ -91,11 +93,11 @@ class _Tree(Protocol):
     def make(self, names: Iterable[str]) -> None: ...
 
     def list(self) -> int:
-        """How many there are, by nothing but a listing."""
+        """Lists all directories and does nothing else. Returns their number."""
         ...
 
     def forget(self) -> None:
-        """From now on they are read as if for the first time."""
+        """Makes the next read of the directories a cold one."""
         ...
 
 
@@ -149,7 +151,7 @@ class _BucketTree:
 
 
 class _GatewayTree(_BucketTree):
-    """Of which the objects are put where the gateway finds them."""
+    """Directories of partitions whose objects are files of the gateway."""
 
     def __init__(self, lake: S3Lake, bucket: Path) -> None:
         super().__init__(lake)
@@ -228,7 +230,7 @@ def _create(address: str, plan: TablePlan, root: str) -> None:
 
 
 def _name(number: int) -> str:
-    """As `multiply_partitions` names them."""
+    """Returns the partition's name, as `multiply_partitions` chooses it."""
     return f"dt=day-{number // _HOURS:06d}/hour={number % _HOURS}"
 
 

@@ -23,25 +23,25 @@ class Figure:
     rows: int
     seconds: float
     cpu_seconds: float
-    """Of Spark: its JVM and its Python workers, without server and database."""
+    """CPU time of Spark: its JVM and its Python workers, without server and database."""
 
     store: str = ""
-    """What holds the files, if not the file system."""
+    """The object store with the files; empty for the file system."""
 
     @property
     def column(self) -> str:
-        """Of the report."""
+        """Returns the column's title in the report."""
         return _column(self.cores, self.store)
 
     @property
     def rows_per_second(self) -> float:
-        """Of the whole job, with planning and its report."""
+        """Rows per second of the whole job, including planning and its report."""
         return self.rows / self.seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The most seconds that a measure may take."""
+    """Maximum seconds of a measure."""
 
     measure: str
     size: int
@@ -54,19 +54,19 @@ BARS = (Bar("statistics", 1_000_000, "2 cores", 1_200),)
 
 @dataclass(slots=True)
 class Report:
-    """All figures of a run so far, and what was left out."""
+    """All figures of a run so far, and omitted parts."""
 
     command: str
     figures: list[Figure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def figure(self, measure: str, size: int, column: str) -> Figure | None:
-        """The figure of this cell, if it was measured."""
+        """Returns the figure of this cell, None if it was not measured."""
         found = (one for one in self.figures if (one.measure, one.size, one.column) == (measure, size, column))
         return next(found, None)
 
     def missed(self) -> list[str]:
-        """The bars of measured figures that do not hold, in words."""
+        """Returns the missed bars as texts."""
         return [text for text, is_met in self._judged() if not is_met]
 
     def _judged(self) -> list[tuple[str, bool]]:
@@ -112,7 +112,7 @@ def _column(cores: int, store: str) -> str:
 
 
 def _line(name: str, row: dict[str, Figure | None], before: dict[str, Figure], local: int) -> str:
-    """`local`: so many columns are of the file system; the gain is of the last beside the first."""
+    """Returns a table row. The last column is the gain: the last of the first `local` columns divided by the first."""
     first = next(one for one in row.values() if one is not None)
     cells = [name, f"{first.rows:,} {first.unit}"]
     for column, one in row.items():
@@ -131,7 +131,7 @@ def _line(name: str, row: dict[str, Figure | None], before: dict[str, Figure], l
 
 
 def machine() -> str:
-    """What the figures depend on; no names of machines."""
+    """Returns what the figures depend on; names of machines are left out."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{os.cpu_count()} cores ({platform.machine()}), {memory:.0f} GiB; Python {platform.python_version()}, "
