@@ -49,9 +49,11 @@ async def refusal(sources: AdminSources, request: Request) -> Response | None:
 
 
 async def refusal_of_reading(settings: AdminSettings, authorization: str, bearers: Bearers | None) -> Refusal | None:
-    """The refusal of a request that may not even read; None if it may.
+    """Returns the refusal of a request without the right to read; None if it has the right.
 
-    `authorization`: the request's header. Whoever may command may also read.
+    The right to run commands includes the right to read.
+
+    :param authorization: the request's header Authorization.
     """
     wanted = settings.read_token.get_secret_value()
     if not wanted and bearers is None:

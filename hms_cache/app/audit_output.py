@@ -27,7 +27,7 @@ _AUDIT_LOGGER = logging.getLogger(f"{PROGRAM_LOGGER}.audit")
 _OWNER_ONLY = 0o600
 """Mode of a new file: lines name users and what they read."""
 
-_TELL_INTERVAL_S = 60.0
+_REPORT_INTERVAL_S = 60.0
 """Minimum time between log lines about lost audit lines."""
 
 
@@ -36,13 +36,13 @@ class _Losses:
 
     def __init__(self) -> None:
         self.count = 0
-        self._told_s = float("-inf")
+        self._reported_s = float("-inf")
 
     def note(self, where: str, error: BaseException | None) -> None:
         self.count += 1
         now_s = time.monotonic()
-        if now_s - self._told_s >= _TELL_INTERVAL_S:
-            self._told_s = now_s
+        if now_s - self._reported_s >= _REPORT_INTERVAL_S:
+            self._reported_s = now_s
             _log.error("audit lines are lost: %s cannot be written: %s (%d so far)", where, error, self.count)
 
 

@@ -39,43 +39,46 @@ class PeerSettings:
 
 
 def ask_peer(address: str, authentication: Authentication) -> PeerSettings:
-    """Ask a metastore at ``thrift://host:port`` (or ``host:port``, ``thrift+tls://host:port``, ``https://…``).
+    """Reads the settings of a metastore at ``thrift://host:port`` (or ``host:port``, ``thrift+tls://host:port``,
+    ``https://…``).
 
-    Raises ``TException``, ``OSError`` or ``EOFError`` when it does not answer, ``HmsCacheError`` for a bad address and
-    when it refuses who asks.
+    Raises ``TException``, ``OSError`` or ``EOFError`` if it does not answer, and ``HmsCacheError`` if the address is
+    invalid or it refuses the credentials.
     """
     where = Address.parse(address if "://" in address else f"thrift://{address}")
     with closing(
         Connection(where, authentication, connect_timeout_s=_TIMEOUT_S, call_timeout_s=_TIMEOUT_S)
     ) as connection:
 
-        def told(name: str) -> str:
-            """Of the older spelling: metastores before 4.0 refuse names that begin with `metastore.`."""
+        def setting(name: str) -> str:
+            """Returns a setting. Takes its older name: metastores before 4.0 refuse names that begin with
+            `metastore.`."""
             value: str = connection.call("get_config_value", (name, ""))
             return value
 
         return PeerSettings(
-            logs_in_transaction=_LISTENER in told("hive.metastore.transactional.event.listeners"),
-            logs_after_commit=_LISTENER in told("hive.metastore.event.listeners"),
-            txn_timeout_s=_duration_s(told("hive.txn.timeout")),
-            open_txn_timeout_s=_duration_s(told("hive.txn.opentxn.timeout")),
-            retention_s=_retention_s(told),
-            translates=_translates(told),
+            logs_in_transaction=_LISTENER in setting("hive.metastore.transactional.event.listeners"),
+            logs_after_commit=_LISTENER in setting("hive.metastore.event.listeners"),
+            txn_timeout_s=_duration_s(setting("hive.txn.timeout")),
+            open_txn_timeout_s=_duration_s(setting("hive.txn.opentxn.timeout")),
+            retention_s=_retention_s(setting),
+            translates=_translates(setting),
         )
 
 
-def _retention_s(told: Callable[[str], str]) -> float | None:
-    """Hive 4 has a time of its own for a source of replication; Hive 3.1 does not know it."""
-    usual = _duration_s(told("hive.metastore.event.db.listener.timetolive"))
-    if told("hive.repl.cm.enabled").strip().lower() != "true":
+def _retention_s(setting: Callable[[str], str]) -> float | None:
+    """Returns the retention of events. Hive 4 has a separate setting for sources of replication, which Hive 3.1
+    lacks."""
+    usual = _duration_s(setting("hive.metastore.event.db.listener.timetolive"))
+    if setting("hive.repl.cm.enabled").strip().lower() != "true":
         return usual
-    of_source = _duration_s(told("hive.repl.event.db.listener.timetolive"))
+    of_source = _duration_s(setting("hive.repl.event.db.listener.timetolive"))
     return usual if of_source is None else of_source
 
 
-def _translates(told: Callable[[str], str]) -> bool:
+def _translates(setting: Callable[[str], str]) -> bool:
     try:
-        return told("metastore.metadata.transformer.class").strip().endswith(_TRANSFORMER)
+        return setting("metastore.metadata.transformer.class").strip().endswith(_TRANSFORMER)
     except ConfigValSecurityException:
         return False  # Hive 3.1 knows no such setting
 

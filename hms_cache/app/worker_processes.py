@@ -113,7 +113,7 @@ class _Workers:
         self._hang_watch = HangWatch(configuration.settings.server.worker_timeout_s, is_stopped)
         self._next_look_s = 0.0
         self._ending: dict[int, float] = {}
-        """Hanging workers that were told to end, with their deadline."""
+        """Hanging workers that have been ordered to end, with their deadlines."""
         self._lost = [0] * siblings.count
         """Number of unexpected ends, by index."""
         self._awaited = 0

@@ -131,8 +131,8 @@ class BearerTokens:
 
         most = input_limits().bearer_token_bytes
         if len(token) > most:
-            told = exceeded("bearer_token_bytes")
-            raise AuthenticationError(f"the token has more than {most} bytes ({told})", "bad_message")
+            setting = exceeded("bearer_token_bytes")
+            raise AuthenticationError(f"the token has more than {most} bytes ({setting})", "bad_message")
         try:
             header = jwt.get_unverified_header(token)
         except jwt.PyJWTError as error:

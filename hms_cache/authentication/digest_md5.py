@@ -107,7 +107,7 @@ class DigestMd5Mechanism(Mechanism):
 
 
 class Digest:
-    """What both sides compute from the password and what they have told each other."""
+    """The values that both sides compute from the password and the exchanged messages."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ class DirectoryOptions:
 
 
 class Directory:
-    """Binds anew for each user, on the calling thread."""
+    """Checks passwords and reads groups in a directory. Opens a connection for each check, on the calling thread."""
 
     def __init__(self, options: DirectoryOptions) -> None:
         self._options = options

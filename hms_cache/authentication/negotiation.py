@@ -99,9 +99,9 @@ class Negotiation:
             )
         most = input_limits().sasl_message_bytes
         if length > most:
-            told = exceeded("sasl_message_bytes")
+            setting = exceeded("sasl_message_bytes")
             raise AuthenticationError(
-                f"a message of SASL has {length} bytes; {most} are allowed ({told})", "bad_message"
+                f"a message of SASL has {length} bytes; {most} are allowed ({setting})", "bad_message"
             )
         end = HEADER.size + length
         if len(buffer) < end:

@@ -36,7 +36,7 @@ class Address:
     port: int = DEFAULT_PORT
     tls: bool = False
     path: str = ""
-    """Of a metastore that takes calls over HTTP; empty: it speaks Thrift over TCP."""
+    """The path of a metastore that is called over HTTP; empty if it is called by Thrift over TCP."""
 
     @classmethod
     def parse(cls, uri: str) -> Address:

@@ -136,7 +136,8 @@ class Entry:
     weights: dict[Facet, int] = field(default_factory=dict)
     """Bytes that each facet is charged with."""
     tag: ValidWriteIdList | None = None
-    """Of a transactional table. None: unknown, and then no request with a write-id list is answered."""
+    """The write ids as of which a transactional table's entry is valid. None: unknown, so requests with a write-id list
+    bypass the entry."""
     table_id: int | None = None
     is_transactional: bool = False
     encoded_table: bytes | None = None

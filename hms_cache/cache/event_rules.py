@@ -243,7 +243,7 @@ _OF_RIGHTS = (
 )
 
 _OWNER_FIELDS = ("3", "18")
-"""Of a table object: owner, and its type (`hive_metastore.thrift`)."""
+"""Ids of fields in a table object: the owner and the owner's type (`hive_metastore.thrift`)."""
 
 
 def changes_rights(event: ev.Event) -> bool:

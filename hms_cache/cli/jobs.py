@@ -68,7 +68,7 @@ def _run_plan(
         if not os.access(path.parent, os.W_OK):  # report it now, not after the jobs
             why = f"{path.parent} is not a directory in which this user may create files"
             raise ConfigurationError(f"{path} cannot be written: {why}")
-    results = run_plan(plan, dry_run=dry_run, told=lambda line: click.echo(line, err=True))
+    results = run_plan(plan, dry_run=dry_run, progress=lambda line: click.echo(line, err=True))
     values = summary_of(plan, results, dry_run=dry_run)
     is_reported = summary is None or _is_written(summary, partial(write_summary, summary, values))
     if metrics is not None and not dry_run:

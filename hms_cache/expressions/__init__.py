@@ -7,7 +7,7 @@ from hms_cache.expressions.errors import (
     FilterError,
     FilterLimitError,
     FilterSyntaxError,
-    told_to_clients,
+    filter_errors_for_clients,
 )
 from hms_cache.expressions.evaluate import ExpressionResult, evaluate, evaluate_expression
 from hms_cache.expressions.filter_parser import FilterLimits, parse_filter
@@ -37,10 +37,10 @@ __all__ = [
     "decides_by_patterns",
     "evaluate",
     "evaluate_expression",
+    "filter_errors_for_clients",
     "name_beginnings",
     "name_patterns",
     "parse_expression",
     "parse_filter",
     "sql_prefilter",
-    "told_to_clients",
 ]

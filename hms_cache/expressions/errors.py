@@ -25,7 +25,7 @@ class FilterLimitError(FilterError):
 
 
 @contextmanager
-def told_to_clients() -> Iterator[None]:
+def filter_errors_for_clients() -> Iterator[None]:
     """Converts an error in a filter to the MetaException for clients."""
     try:
         yield

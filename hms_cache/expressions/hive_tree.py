@@ -278,8 +278,8 @@ class _Translation:
         if isinstance(literal, str):
             self._free_characters -= len(literal)
             if self._free_characters < 0:
-                told = exceeded("expression_bytes")
-                raise KryoError(f"its texts have more than {self._max_characters} characters in all uses ({told})")
+                setting = exceeded("expression_bytes")
+                raise KryoError(f"its texts have more than {self._max_characters} characters in all uses ({setting})")
         return tree.Constant(literal, type_name)
 
 

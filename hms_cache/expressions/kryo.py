@@ -114,8 +114,8 @@ def read_expression(data: bytes, translate: Callable[[KryoObject], Translated]) 
     """
     max_bytes = input_limits().expression_bytes
     if len(data) > max_bytes:
-        told = exceeded("expression_bytes")
-        raise KryoError(f"the expression has {len(data)} bytes, {max_bytes} are allowed ({told})")
+        setting = exceeded("expression_bytes")
+        raise KryoError(f"the expression has {len(data)} bytes, {max_bytes} are allowed ({setting})")
     failures: list[str] = []
     is_too_large = False
     for dialect in dialects():

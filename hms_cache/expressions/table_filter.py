@@ -78,8 +78,8 @@ def bind_table_filter(predicate: tree.Predicate) -> TableFilter:
     test = binder.bind(predicate, negated=False)
     most = input_limits().table_filter_parameters
     if len(binder.parameter_keys) > most:
-        told = exceeded("table_filter_parameters")
-        raise FilterLimitError(f"A filter of tables may name {most} parameters ({told})")
+        setting = exceeded("table_filter_parameters")
+        raise FilterLimitError(f"A filter of tables may name {most} parameters ({setting})")
     return TableFilter(frozenset(binder.parameter_keys), test, binder.comparisons)
 
 

@@ -103,7 +103,7 @@ class Membership:
         self._is_closed = False
         self._renew_at_s = NEVER
         self._thread = threading.Thread(target=self._run, name="hms-lease", daemon=True)
-        self._alarm_told = False
+        self._alarm_raised = False
         self._trial_s = trial_s * (1 + 2 * DRIFT)
         self._there_since_s = NEVER
         """Since when it has had a row without interruption."""
@@ -332,7 +332,7 @@ class Membership:
             self._memory.catch_up(needed, _CATCH_UP_S)
         self.state.moved()
         alarm = self.state.alarm_reason
-        if alarm and not self._alarm_told:
-            self._alarm_told = True
+        if alarm and not self._alarm_raised:
+            self._alarm_raised = True
             self._note(alarm)
             _log.error("reads are answered by position check from now on (cache.exactness = check): %s", alarm)

@@ -1,9 +1,9 @@
-"""What a write waits for: every other member has acknowledged it, or that member's lease has ended.
+"""The acknowledgements that a write waits for: each other member has acknowledged it, or that member's lease has ended.
 
 Called by the writing thread. `before_commit` runs under the lock of NOTIFICATION_SEQUENCE, so one write at a time
-collects acknowledgements. A member that does not answer costs the writers one lease, once: afterwards it holds none,
-and it asks for another one later each time (`Membership`). Its own running writes may still commit: only the writer of
-a write whose end another member waited for in vain is fenced.
+collects acknowledgements. A member that does not answer delays the writers by one lease, once: afterwards it holds
+none, and each further time it waits longer before it requests another one (`Membership`). Its own running writes may
+still commit. A writer is fenced only if another member waited in vain for the end of its write.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Write:
         self.key = key
         self.epoch = epoch
         self.scope = scope
-        self.told: set[str] = set()
+        self.notified: set[str] = set()
         self.acks: dict[str, int | None] = {}
         self.is_open = True
         self._of = of
 
     @property
     def announcement(self) -> Message:
-        """What members are told about it."""
+        """The message that announces it to members."""
         return ("writing", self.key, *sorted(self.scope or ()))
 
     def statements_under_lock(self, connection: Connection) -> Sequence[Statement]:
@@ -258,8 +258,8 @@ class LeaseWrites:
     def _announce(self, write: Write, to: Iterable[str]) -> None:
         """Under the lock, so that an announcement is never sent after the end."""
         for member in to:
-            if member not in write.told:
-                write.told.add(member)
+            if member not in write.notified:
+                write.notified.add(member)
                 self._links.send(member, write.announcement)
 
     def acknowledged(self, member: str, key: int, epoch: int | None) -> None:
@@ -276,7 +276,7 @@ class LeaseWrites:
         with self.lock:
             for write in self._open.values():
                 self._state.writing((self._state.member, write.key), write.scope)
-                for member in write.told:
+                for member in write.notified:
                     self._links.send(member, write.announcement)
 
     def end(self, write: Write, message: Message) -> None:
@@ -294,7 +294,7 @@ class LeaseWrites:
                 self._state.written(intent, first, last)
             else:
                 self._state.abandoned(intent)
-            for member in write.told:
+            for member in write.notified:
                 self._links.send(member, message)
 
     def doubt(self, write: Write) -> None:
@@ -324,7 +324,7 @@ class LeaseWrites:
                 self._doubtful.remove(write)
                 write.is_open = False
                 self._open.pop(write.key, None)
-                for member in write.told:
+                for member in write.notified:
                     self._links.send(member, ("settled", write.key, position))
 
     def over(self) -> tuple[int, int]:

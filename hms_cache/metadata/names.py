@@ -103,10 +103,10 @@ class NamePattern:
             else:
                 exact.add(text)
         if len(wild) > limits.name_pattern_alternatives:
-            told = exceeded("name_pattern_alternatives")
+            setting = exceeded("name_pattern_alternatives")
             raise MetaException(
-                f"A pattern of names may have {limits.name_pattern_alternatives} alternatives with wildcards ({told}), "
-                f"this one has {len(wild)}: ask in several calls, or for all names"
+                f"A pattern of names may have {limits.name_pattern_alternatives} alternatives with wildcards"
+                f" ({setting}), this one has {len(wild)}: ask in several calls, or for all names"
             )
         self._exact = frozenset(exact)
         self._patterns = tuple(WildcardPattern(map(_name_token, text), any_case=True) for text in wild)

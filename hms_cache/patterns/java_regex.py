@@ -74,8 +74,8 @@ class JavaRegex:
         """`any_case`: CASE_INSENSITIVE. Raises `JavaRegexError`."""
         most = input_limits().regex_characters
         if len(text) > most:
-            told = exceeded("regex_characters")
-            raise JavaRegexError(f"a regular expression of more than {most} characters ({told})")
+            setting = exceeded("regex_characters")
+            raise JavaRegexError(f"a regular expression of more than {most} characters ({setting})")
         self.text = text
         self._program = _Program()
         root = _Reader(text, any_case).read()
@@ -97,8 +97,8 @@ class JavaRegex:
             if known is None:
                 steps += len(states) + 1
                 if steps > most:
-                    told = exceeded("regex_steps")
-                    raise JavaRegexError(f"matching {self.text[:200]!r} takes more than {most} steps ({told})")
+                    setting = exceeded("regex_steps")
+                    raise JavaRegexError(f"matching {self.text[:200]!r} takes more than {most} steps ({setting})")
                 known = self._step(states, character)
                 self._remembered += len(known) + 1
                 if self._remembered > MAX_REMEMBERED:
@@ -169,8 +169,8 @@ class _Program:
         """The state from which a text that the node matches leads to `after`."""
         self._made += 1
         if self._made > self._most:
-            told = exceeded("regex_states")
-            raise JavaRegexError(f"a regular expression of more than {self._most} states ({told})")
+            setting = exceeded("regex_states")
+            raise JavaRegexError(f"a regular expression of more than {self._most} states ({setting})")
         match node:
             case _Set(ranges):
                 return self._state((after,), ranges)

@@ -64,7 +64,7 @@ class Audited(NamedTuple):
     objects: tuple[str, ...]
     """The object that the request named: `table hive.sales.orders`, …"""
     real_user: str = ""
-    """Who acts on behalf of the user, according to the token; empty: nobody."""
+    """The user who acts on behalf of the call's user, according to the token; empty if there is none."""
     events: tuple[tuple[int, int], ...] = ()
     """The first and the last event that the call logged."""
 

@@ -290,7 +290,7 @@ class Dispatcher:
             if result is not None and method.has_value:
                 result.success = value
         except AccessDenied as denied:
-            reply = self._refusal(message, denied.told)
+            reply = self._refusal(message, denied.error)
             forget_frames(denied)
             return "denied", reply
         except Exception as raised:

@@ -37,12 +37,12 @@ MAX_SEARCHED_VALUES = 1_000
 MAX_LOGGED_TEXT = 500
 """Characters of an error's text in the log. The text may repeat what the client sent."""
 
-MAX_TOLD_CHARACTERS = 16 * 1024
+MAX_MESSAGE_CHARACTERS = 16 * 1024
 """Characters of an error's text in an answer. The text may repeat megabytes of what the client sent, which would be
 held in the server's memory and in the client's log. Names have at most 256 characters, and no text of the server itself
 is as long as this."""
 
-_TOLD_END = 1024
+_MESSAGE_END = 1024
 """Characters that are kept from the end of the text, which often says what to do."""
 
 _logged_traces: set[str] = set()
@@ -54,12 +54,12 @@ def unknown_method(name: str) -> TApplicationException:
     return TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
 
 
-def told(text: str) -> str:
+def shortened(text: str) -> str:
     """An error's text for clients. If it is shortened, the text says how much is left out."""
-    if len(text) <= MAX_TOLD_CHARACTERS:
+    if len(text) <= MAX_MESSAGE_CHARACTERS:
         return text
-    beginning, end = text[: MAX_TOLD_CHARACTERS - _TOLD_END], text[-_TOLD_END:]
-    return f"{beginning}… ({len(text) - MAX_TOLD_CHARACTERS} characters left out) …{end}"
+    beginning, end = text[: MAX_MESSAGE_CHARACTERS - _MESSAGE_END], text[-_MESSAGE_END:]
+    return f"{beginning}… ({len(text) - MAX_MESSAGE_CHARACTERS} characters left out) …{end}"
 
 
 def declared_exception(method: MethodSpec, error: Exception) -> tuple[str, Exception] | None:
@@ -67,33 +67,35 @@ def declared_exception(method: MethodSpec, error: Exception) -> tuple[str, Excep
     for exception_class, field_name in method.exceptions.items():
         if isinstance(error, exception_class):
             text = getattr(error, "message", None)
-            if isinstance(text, str) and len(text) > MAX_TOLD_CHARACTERS:
-                setattr(error, "message", told(text))  # noqa: B010  a field of Thrift's
+            if isinstance(text, str) and len(text) > MAX_MESSAGE_CHARACTERS:
+                setattr(error, "message", shortened(text))  # noqa: B010  a field of Thrift's
             return field_name, error
     if isinstance(error, TException) and not isinstance(error, TApplicationException):
         meta_field = method.exceptions.get(MetaException)
         if meta_field is not None:
             text = getattr(error, "message", None) or str(error)
-            return meta_field, MetaException(told(f"{type(error).__name__}(message:{text})"))
+            return meta_field, MetaException(shortened(f"{type(error).__name__}(message:{text})"))
     return None
 
 
 def application_exception(method_name: str, error: Exception) -> TApplicationException:
     """The fault for an error that the result struct cannot carry. A defect is logged once with its trace."""
     if isinstance(error, TApplicationException):
-        return TApplicationException(error.type, told(error.message or ""))
+        return TApplicationException(error.type, shortened(error.message or ""))
     if isinstance(error, HmsCacheError):
-        return TApplicationException(TApplicationException.INTERNAL_ERROR, told(redacted(f"{method_name}: {error}")))
+        return TApplicationException(
+            TApplicationException.INTERNAL_ERROR, shortened(redacted(f"{method_name}: {error}"))
+        )
     text = getattr(error, "message", None) or str(error)
     if isinstance(error, TException):
-        return TApplicationException(TApplicationException.INTERNAL_ERROR, told(f"{method_name}: {text}"))
+        return TApplicationException(TApplicationException.INTERNAL_ERROR, shortened(f"{method_name}: {text}"))
     shown = redacted(text)
     log_fault(f"internal error in {method_name}", shown, f"{method_name} {type(error).__name__}", error)
     # SQLAlchemy adds the statement and its values to errors of the database. These go to the log only.
     of_error, _, _ = shown.partition("\n[SQL: ")
     return TApplicationException(
         TApplicationException.INTERNAL_ERROR,
-        told(f"Internal error processing {method_name}: {type(error).__name__}: {of_error}"),
+        shortened(f"Internal error processing {method_name}: {type(error).__name__}: {of_error}"),
     )
 
 
@@ -185,7 +187,7 @@ def _absent_fields(arguments: Any) -> Iterator[str]:
 
 def wire_fault(error: WireError) -> TApplicationException:
     """The fault for bytes that are not a valid message."""
-    return TApplicationException(TApplicationException.PROTOCOL_ERROR, told(str(error)))
+    return TApplicationException(TApplicationException.PROTOCOL_ERROR, shortened(str(error)))
 
 
 def busy(text: str) -> TApplicationException:

@@ -81,7 +81,7 @@ class Handshakes:
 
 
 class Writer(Protocol):
-    """What is told when the client falls behind."""
+    """Is notified when the client falls behind."""
 
     def pause_writing(self) -> None:
         """The client takes less than is sent."""

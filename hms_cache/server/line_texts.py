@@ -1,4 +1,4 @@
-"""Texts that clients chose, made fit for a log: one line, which nobody can end, begin or turn around from within."""
+"""Escapes texts from clients for the log, so that they can neither end or begin a line nor change its direction."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Session:
     """The name under which the client authenticated; None: it did not."""
     mechanism: str = "none"
     real_user: str = ""
-    """Who acts on behalf of the user, according to the token; empty: nobody."""
+    """The user who acts on behalf of `user`, according to the token; empty if there is none."""
     token_groups: frozenset[str] = frozenset()
     """Groups from the client's bearer token; those from `set_ugi` are not included."""
     decisions: Decisions | None = None
@@ -107,8 +107,8 @@ class Session:
         most = input_limits().session_name_characters
         if longest > most:
             self.budget.refused += 1
-            told = exceeded("session_name_characters")
-            raise MetaException(f"a name of a user or group has {longest} characters; {most} are allowed ({told})")
+            setting = exceeded("session_name_characters")
+            raise MetaException(f"a name of a user or group has {longest} characters; {most} are allowed ({setting})")
         self._resize(self._size(self.variables) + _size_of((user, *groups)))
         self.user, self.groups = user, groups
         self.decisions = None
@@ -118,8 +118,8 @@ class Session:
         most = input_limits().session_variables
         if name not in self.variables and len(self.variables) >= most:
             self.budget.refused += 1
-            told = exceeded("session_variables")
-            raise MetaException(f"the connection has {most} options, which is the limit ({told})")
+            setting = exceeded("session_variables")
+            raise MetaException(f"the connection has {most} options, which is the limit ({setting})")
         variables = {**self.variables, name: value}
         self._resize(self._size(variables) + _size_of((self.user, *self.groups)))
         self.variables = variables

@@ -92,8 +92,8 @@ class _Schema:
         kind = self._any_type(schema, namespace, depth)
         self._characters += len(kind)
         if self._characters > self._max_characters:
-            told = exceeded("avro_type_characters")
-            raise AvroSchemaError(f"its types written out have more than {self._max_characters} characters ({told})")
+            setting = exceeded("avro_type_characters")
+            raise AvroSchemaError(f"its types written out have more than {self._max_characters} characters ({setting})")
         return kind
 
     def _any_type(self, schema: Any, namespace: str, depth: int) -> str:

@@ -1,7 +1,7 @@
-"""Two metastores that differ in the name of one database, which a user may not know of, and the same calls to both.
+"""Compares two metastores that differ in the name of one database, which a user must not learn, with the same calls.
 
-In one the database is called `secret`, in the other `secreu`. The user's calls name `secret`: there it exists, here it
-does not. If an answer differs, the user learns something; if the databases differ at the end, something was changed.
+In one, the database is called `secret`, in the other `secreu`. The user's calls name `secret`, which exists only in the
+first. If an answer differs, the user learns something. If the databases differ at the end, something was changed.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class World:
         try:
             return self._guard.answer(call, self._rights(user), _HANDLERS[method].function, struct)
         except AccessDenied as denied:
-            return denied.told
+            return denied.error
         except Exception as error:
             return error
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from thrift.Thrift import TException
 
-from hms_cache.server.faults import MAX_TOLD_CHARACTERS, told
+from hms_cache.server.faults import MAX_MESSAGE_CHARACTERS, shortened
 from hms_cache.wire import METHODS
 from tests.server.conftest import Link, Serve, database, table
 from tests.server.test_long_texts import calls, replaced
@@ -18,7 +18,7 @@ from tests.wire.strategies import filled
 DEPTH = 3
 """The texts of arguments and of requests, and those in their lists."""
 
-LONG = "long text " * (4 * MAX_TOLD_CHARACTERS // 10)
+LONG = "long text " * (4 * MAX_MESSAGE_CHARACTERS // 10)
 
 MARK_CHARACTERS = 100
 """For what is said of what was left out."""
@@ -48,15 +48,15 @@ def test_no_error_repeats_a_long_text(serve: Serve) -> None:
         except (OSError, EOFError):  # the conversation ended: set_ugi and setMetaConf with more than a session keeps
             link = server.link()
             continue
-        assert len(text) <= MAX_TOLD_CHARACTERS + MARK_CHARACTERS, f"{method} {path}: {len(text)} {text[:200]}"
+        assert len(text) <= MAX_MESSAGE_CHARACTERS + MARK_CHARACTERS, f"{method} {path}: {len(text)} {text[:200]}"
         shortened += "characters left out" in text
     assert shortened > 20
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1, 1_000_000])
 def test_both_ends_are_told(more: int) -> None:
-    text = "beginning " + "x" * (MAX_TOLD_CHARACTERS + more - 14) + " end"
-    shown = told(text)
+    text = "beginning " + "x" * (MAX_MESSAGE_CHARACTERS + more - 14) + " end"
+    shown = shortened(text)
     assert shown.startswith("beginning ") and shown.endswith(" end")
     assert (shown == text) == (more <= 0)
     assert more <= 0 or f" ({more} characters left out) " in shown

@@ -118,8 +118,8 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
 
 
 def _check_who_is_trusted(findings: Findings, settings: Settings) -> None:
-    """Whoever can modify replies of these services can grant himself access: they must be on this machine, or
-    authenticate.
+    """Checks the connections to services whose answers grant access: they must be on this machine or authenticate,
+    since anyone who can modify their replies gains access.
 
     Addresses are reported without the part before the host, which may contain a password.
     """

@@ -37,7 +37,7 @@ class _End(ABC):
         """Raises StartupError if files cannot be used."""
         self._gauge = gauge
         self._clock = clock
-        self._told_s = float("-inf")
+        self._reported_s = float("-inf")
         self._take(self._read(settings))
 
     @abstractmethod
@@ -63,10 +63,10 @@ class _End(ABC):
     def look(self) -> float:
         """Logs once a day if the expiry is near or past. Returns the pause until the next check."""
         ends_s, now_s = self._ends_s, self._clock.monotonic_s()
-        if ends_s is not None and now_s - self._told_s >= DAY_S:
+        if ends_s is not None and now_s - self._reported_s >= DAY_S:
             left_s = ends_s - self._clock.epoch_s()
             if left_s < self.soon_s:
-                self._told_s = now_s
+                self._reported_s = now_s
                 if left_s < 0:
                     _log.error("%s has ended: %s. Put a new one in place, and send SIGHUP", self.what, self.what_then)
                 else:

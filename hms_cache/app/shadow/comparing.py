@@ -1,4 +1,4 @@
-"""Two answers compared, without what may differ between two metastores that tell the same."""
+"""Compares two answers, leaving out what may differ between two metastores with the same catalog."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any, Final, Literal
 from hms_cache.app.shadow.reads import has_order, returns_wrapper
 from hms_cache.values import frozen
 
-#: Set by the clock of whoever made the object; two catalogs that were filled separately differ in them.
+#: Set by the clock of the process that created the object, so two catalogs that were filled separately differ in them.
 TIMES: Final = frozenset(
     {"createTime", "lastAccessTime", "lastDdlTime", "lastAnalyzed", "last_modified_time", "transient_lastDdlTime"}
 )
 
-#: Ids that a database hands out: the same object has others in a copy of the catalog.
+#: Ids assigned by a database: the same object has other ids in a copy of the catalog.
 IDS: Final = frozenset({"id", "tableId", "dbId"})
 
-#: How a field that is not set may be spelled: releases differ in whether they write defaults.
+#: Equivalents of a field that is not set: releases differ in whether they write defaults.
 _UNSET: Final = (None, "", 0, False, -1)
 
-#: Values are shown up to this length.
+#: Maximum length of a value in the report.
 _SHOWN: Final = 300
 
 
 @frozen
 class Answer:
-    """What a metastore said to a call, in plain values.
+    """A metastore's answer to a call, in plain values.
 
     ``kind``: `value`; `exception`, one that the method declares; `fault`, any other (unknown method, internal error).
-    ``content``: the value; of the other two the class, or for a fault its number.
-    ``text``: the message of an exception or a fault. Wording is not compared.
+    ``content``: the value; of an exception its class, of a fault its number.
+    ``text``: the message of an exception or a fault. Messages are not compared.
     """
 
     kind: Literal["value", "exception", "fault"]
@@ -41,7 +41,7 @@ class Answer:
 
 @frozen
 class Difference:
-    """A place where two answers are not the same."""
+    """A place where two answers differ."""
 
     path: str
     primary: str
@@ -50,18 +50,19 @@ class Difference:
 
 @frozen
 class Rules:
-    """What is left out of the comparison."""
+    """What the comparison leaves out."""
 
     compare_times: bool = False
     compare_ids: bool = False
 
     def ignores(self, name: str) -> bool:
-        """Whether this field or table parameter is left out."""
+        """Whether the comparison leaves out this field or table parameter."""
         return (name in TIMES and not self.compare_times) or (name in IDS and not self.compare_ids)
 
 
 def plain(value: Any, rules: Rules) -> Any:
-    """Thrift structs as dicts of what they set, without ignored fields; sets as sorted lists; keys as JSON has them."""
+    """Returns the value in plain types: Thrift structs become dicts of their set fields without ignored ones, sets
+    become sorted lists, and keys of maps become such that JSON allows."""
     if hasattr(value, "thrift_spec"):
         named = ((field[2], getattr(value, field[2], None)) for field in value.thrift_spec if field is not None)
         fields = ((name, plain(item, rules)) for name, item in named if not rules.ignores(name))
@@ -76,7 +77,8 @@ def plain(value: Any, rules: Rules) -> Any:
 
 
 def _key(key: Any) -> Any:
-    """Lists are keys in Thrift, where skewed values have locations, and none in JSON."""
+    """Returns a map's key for JSON, which allows no lists as keys. Thrift does: the locations of skewed values have
+    such keys."""
     return json.dumps(key) if isinstance(key, list | tuple) else key
 
 
@@ -85,8 +87,8 @@ def _is_unset(item: Any) -> bool:
 
 
 def without_order(method: str, value: Any) -> Any:
-    """The value with its lists sorted where Hive has no order: an answer that is a list, and the lists that a response
-    object wraps. Lists within objects (columns, partition values) keep theirs."""
+    """Returns the value with its lists sorted where Hive defines no order: an answer that is a list, and the lists
+    directly in a response object. Lists within objects (columns, partition values) keep their order."""
     if has_order(method):
         return value
     if isinstance(value, list):
@@ -109,15 +111,15 @@ def _sort_key(item: Any) -> str:
 
 
 def differences(method: str, primary: Answer, other: Answer) -> list[Difference]:
-    """All places where the answers differ, none when they tell the same."""
+    """Returns all places where the answers differ; empty if they are equivalent."""
     if (primary.kind, other.kind) != ("value", "value"):
         if (primary.kind, primary.content) == (other.kind, other.content):
             return []
-        return [Difference("", _said(primary), _said(other))]
+        return [Difference("", _text_of(primary), _text_of(other))]
     return list(_between("", without_order(method, primary.content), without_order(method, other.content)))
 
 
-def _said(answer: Answer) -> str:
+def _text_of(answer: Answer) -> str:
     return _short(answer.content) if answer.kind == "value" else _short(f"{answer.content}: {answer.text}")
 
 
@@ -132,7 +134,8 @@ def _between(path: str, ours: Any, theirs: Any) -> Iterator[Difference]:
 
 
 def _between_lists(path: str, ours: list[Any], theirs: list[Any]) -> Iterator[Difference]:
-    """Equal items are set aside, the rest is paired by name: one that is missing makes no other differ."""
+    """Yields the differences of two lists. Equal items are removed first, and the rest is paired by name, so that a
+    missing item does not make others differ."""
     common = Counter(map(_sort_key, ours)) & Counter(map(_sort_key, theirs))
     left, right = _without(ours, common), _without(theirs, common)
     if not left and not right and ours != theirs:
@@ -162,7 +165,7 @@ def _without(items: list[Any], taken: Counter[str]) -> list[Any]:
 
 
 def _label(item: Any) -> str:
-    """What tells an object of a list from its neighbours."""
+    """Returns what identifies an item in its list."""
     if isinstance(item, dict):
         for name in ("values", "tableName", "colName", "functionName", "name"):
             if name in item:

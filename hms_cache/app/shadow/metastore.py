@@ -1,4 +1,4 @@
-"""A metastore that is asked with a struct of arguments and answers in plain values."""
+"""Sends reads to a metastore as argument structs, and returns its answers in plain values."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ _READ_BYTES: Final = 256 * 1024
 
 
 _FAILURES: Final = (*CONNECTION_FAILURES, MetastoreUnavailableError, WireError)
-#: What another try does not mend. A wrong password is not sent for each read: directories count them.
+#: Failures that another try does not repair. A wrong password is not sent for each read, because directories count
+#: failed attempts.
 _REFUSALS: Final = (AuthenticationRefusedError, CredentialsError, ConfigurationError)
 
 
 @frozen
 class Place:
-    """A metastore, and how it is asked."""
+    """A metastore's address, and how to authenticate to it."""
 
     address: Address
     authentication: Authentication = UNAUTHENTICATED
@@ -43,9 +44,8 @@ class Place:
 
 
 def require_access(*places: Place | None) -> None:
-    """Before clients or reads come: raises what a metastore says that refuses who asks, and what is missing to ask it.
-    One that does not answer now is another matter.
-    """
+    """Checks before any read that the metastores accept the credentials. Raises the error of one that refuses them, or
+    of credentials that are missing. One that does not answer now is not an error."""
     for place in filter(None, places):
         try:
             opened(place.address, place.authentication).close()
@@ -57,13 +57,13 @@ def require_access(*places: Place | None) -> None:
 
 
 class NoAnswer(HmsCacheError):
-    """The metastore cannot be reached, refuses who asks, broke off, or said something that is no reply."""
+    """The metastore cannot be reached, refuses the credentials, closed the connection, or sent an invalid reply."""
 
     retriable = True
 
 
 class Metastore:
-    """One connection, opened at the first call and after a failure again. For one thread."""
+    """One connection, opened at the first call, and again after a failure. Not thread-safe."""
 
     def __init__(self, place: Place, rules: Rules) -> None:
         self.place = place
@@ -73,7 +73,8 @@ class Metastore:
         self._sequence = 0
 
     def ask(self, method: str, arguments: Any) -> Answer:
-        """The answer to one read. A connection that broke meanwhile is opened once more. Raises NoAnswer."""
+        """Returns the answer to one read. If an open connection has broken since the last call, it is opened again
+        once. Raises NoAnswer."""
         if self._refusal:
             raise NoAnswer(self._refusal)
         try:
@@ -99,7 +100,7 @@ class Metastore:
             raise NoAnswer(f"{self.place}: {error}") from error
 
     def close(self) -> None:
-        """Close the connection; the next call opens another."""
+        """Closes the connection; the next call opens another one."""
         if self._transport is not None:
             self._transport.close()
             self._transport = None

@@ -1,4 +1,4 @@
-"""Asks the other metastore what the primary was asked, and compares."""
+"""Sends the primary's reads to the other metastore and compares the answers."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from hms_cache.app.shadow.reads import summary
 from hms_cache.app.shadow.report import Report
 from hms_cache.values import frozen
 
-#: Calls that wait to be mirrored. At 10 ms a call, 4 threads are behind by less than three seconds.
+#: Maximum number of waiting calls. At 10 ms a call, 4 threads need less than three seconds for them.
 MAX_WAITING: Final = 1000
-#: Answers are kept while they wait, decoded, ten times as large: so much of a reply takes one more place. Full, the
-#: queue holds 32 MiB of replies.
+#: Answers are held decoded while they wait, ten times as large as their replies. So each so many bytes of a reply take
+#: one more place in the queue. A full queue holds 32 MiB of replies.
 BYTES_PER_PLACE: Final = 32 * 1024
 THREADS: Final = 4
-#: Both are asked again before a difference counts, after these pauses: a write between the two questions looks like
-#: one, and a metastore's cache may be behind by its poll interval.
+#: Both are asked again after these pauses before a difference counts: a write between the two questions causes one, and
+#: a metastore's cache may be stale for its poll interval.
 PAUSES_S: Final = (0.2, 1.0)
-#: With so many differences found, more of them are asked for only once again and without a pause.
+#: After this number of differences, each further one is checked only once more, without a pause.
 MANY_DIFFERENCES: Final = 100
-#: How long `finish` waits for the queue to empty.
+#: How long `finish` waits for each thread to compare the waiting calls.
 _FINISH_S: Final = 600.0
-#: How long `put` waits for room. Longer than a metastore may take to answer.
+#: How long `put` waits for room; longer than a metastore may take to answer.
 ROOM_TIMEOUT_S: Final = 900.0
 
 
 @frozen
 class Read:
-    """One read: its method, its arguments, and the primary's answer if it was seen."""
+    """One read: its method, its arguments, and the primary's answer if that is known."""
 
     method: str
     arguments: Any
@@ -42,7 +42,7 @@ class Read:
 
 
 class Comparer:
-    """Compares one read at a time, over a connection to each metastore. For one thread."""
+    """Compares one read at a time, over one connection to each metastore. Not thread-safe."""
 
     def __init__(
         self, primary: Place, other: Place, rules: Rules, report: Report, pause: Callable[[float], object]
@@ -53,7 +53,8 @@ class Comparer:
         self._pause = pause
 
     def compare(self, read: Read) -> None:
-        """Ask, compare, ask again if they differ, report. Never raises for what a metastore does."""
+        """Asks both metastores, asks again if the answers differ, and reports the outcome. A metastore's failures are
+        reported, not raised."""
         try:
             places, repeats = self._places(read)
         except NoAnswer as error:
@@ -80,13 +81,13 @@ class Comparer:
         return places, repeats
 
     def close(self) -> None:
-        """Close both connections."""
+        """Closes both connections."""
         self._primary.close()
         self._other.close()
 
 
 class Mirror:
-    """A bounded queue of reads and the threads that compare them. What does not fit is counted and left out."""
+    """A bounded queue of reads, and the threads that compare them. Reads that do not fit are counted and dropped."""
 
     def __init__(self, primary: Place, other: Place, rules: Rules, report: Report) -> None:
         self._report = report
@@ -101,17 +102,17 @@ class Mirror:
         ]
 
     def start(self) -> None:
-        """Start the threads."""
+        """Starts the threads."""
         for thread in self._threads:
             thread.start()
 
     def offer(self, read: Read) -> None:
-        """Queue a read; returns at once. One that does not fit is counted as dropped."""
+        """Queues a read and returns at once. One that does not fit is counted as dropped."""
         if not self._put(read, 0.0):
             self._report.count(read.method, "dropped")
 
     def put(self, read: Read) -> None:
-        """Queue a read, waiting for room: for those who can ask more slowly. Raises `NoAnswer` if there is none."""
+        """Queues a read, and waits for room. Raises `NoAnswer` if there is none in time."""
         if not self._put(read, ROOM_TIMEOUT_S):
             raise NoAnswer(f"no mirrored call was answered within {ROOM_TIMEOUT_S:.0f} s")
 
@@ -125,7 +126,7 @@ class Mirror:
         return True
 
     def finish(self) -> None:
-        """Compare what waits, at most for ten minutes, and end the threads."""
+        """Compares the waiting calls, for at most ten minutes per thread, and ends the threads."""
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
@@ -133,7 +134,7 @@ class Mirror:
         self._stopping.set()
 
     def abandon(self) -> None:
-        """Let go of what waits and end the threads; a question on its way is not waited for."""
+        """Drops the waiting calls and ends the threads, without waiting for a comparison in progress."""
         self._stopping.set()
         with suppress(queue.Empty):
             while True:

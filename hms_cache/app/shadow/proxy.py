@@ -1,4 +1,4 @@
-"""Stands between clients and the primary: passes every byte on as it is, and reads along."""
+"""A proxy between clients and the primary: forwards all bytes unchanged, and decodes copies of them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from hms_cache.authentication.negotiation import START
 from hms_cache.authentication.servers import Address, verifying_context
 from hms_cache.wire import Message, MessageReader, MethodSpec, WireError
 
-#: Client connections at once: what Hive's metastore takes (metastore.server.max.threads).
+#: Maximum number of client connections, as in Hive's metastore (metastore.server.max.threads).
 MAX_CONNECTIONS: Final = 1000
-#: Calls that one connection may have sent without having their replies. Metastore clients send one at a time.
+#: Maximum number of calls without a reply on one connection. Metastore clients send one call at a time.
 MAX_PENDING: Final = 100
 _CONNECT_TIMEOUT_S: Final = 10.0
 _CHUNK_BYTES: Final = 256 * 1024
-#: How a client begins that negotiates: a status, and the length of a mechanism's name.
+#: The start of a SASL negotiation: a status byte, and the length of a mechanism's name.
 SASL_START: Final = bytes([START, 0, 0, 0])
 
 Note = Callable[[str], None]
 
 
 class Conversation:
-    """Follows one connection: which reply belongs to which request. A connection that cannot be read is let be."""
+    """Decodes one connection, and assigns replies to requests. A connection that cannot be decoded is no longer
+    compared, but still forwarded."""
 
     def __init__(self, rules: Rules, on_read: Callable[[Read], None], note: Note) -> None:
         self._rules = rules
@@ -42,11 +43,11 @@ class Conversation:
         self._is_lost = False
 
     def requested(self, data: bytes) -> None:
-        """Bytes from the client, before they are passed on."""
+        """Takes bytes from the client, before they are forwarded."""
         if self._is_lost:
             return
         if self._requests.encoding is None and data.startswith(SASL_START):
-            self._lose("its client authenticates by SASL, behind which nobody can read: use --walk or --replay")
+            self._lose("its client authenticates by SASL, which may encrypt the calls: use --walk or --replay")
             return
         try:
             self._requests.feed(data)
@@ -59,13 +60,13 @@ class Conversation:
             self._lose(f"more than {MAX_PENDING} calls without reply on one connection")
 
     def replied(self, data: bytes) -> None:
-        """Bytes from the primary, after they were passed on."""
+        """Takes bytes from the primary, after they were forwarded."""
         if self._is_lost:
             return
         if self._replies is None:
             encoding = self._requests.encoding
             if encoding is None:
-                self._lose("the metastore spoke before its client did")
+                self._lose("the metastore sent data before its client did")
                 return
             self._replies = ReplyReader(encoding, self._method_of_next, self._rules)
         self._reply_bytes += len(data)
@@ -80,7 +81,7 @@ class Conversation:
             self._lose(f"a reply cannot be read: {error}")
 
     def close(self) -> None:
-        """Let go of what is buffered."""
+        """Frees the buffers."""
         self._requests.close()
         if self._replies is not None:
             self._replies.close()
@@ -91,7 +92,7 @@ class Conversation:
 
     def _lose(self, reason: str) -> None:
         self._is_lost = True
-        self._note(f"connection not followed any more: {reason}")
+        self._note(f"calls of a connection are no longer compared: {reason}")
         self.close()
 
 
@@ -107,13 +108,13 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> Address:
-        """Listen; the address, with the port that the system picked for 0. Raises OSError."""
+        """Starts to listen. Returns the address with the actual port. Raises OSError."""
         self._server = await asyncio.start_server(self._serve, host, port, limit=_CHUNK_BYTES)
         name = self._server.sockets[0].getsockname()
         return Address(str(name[0]), int(name[1]))
 
     async def close(self) -> None:
-        """Stop listening and cut the connections."""
+        """Stops listening and closes the connections."""
         if self._server is not None:
             self._server.close()
         for task in list(self._tasks):

@@ -1,4 +1,4 @@
-"""Which calls are asked of both metastores, and which lists of their answers have an order."""
+"""Decides which calls are sent to both metastores, and which lists in answers have an order."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hms_cache.wire import METHODS
 
 _READS: Final = ("get_", "list_", "show_", "partition_name_", "isPartitionMarkedForEvent")
 
-#: Begin like reads, and are asked of the primary alone.
+#: Methods whose names begin like those of reads, but which only the primary receives.
 NOT_COMPARED: Final = frozenset(
     {
-        # these change something
+        # these change data
         "get_lock_materialization_rebuild",
         "get_lock_materialization_rebuild_req",
         "get_delegation_token",
-        # these differ between any two moments or any two servers
+        # these differ between any two moments or servers
         "get_config_value",
         "get_current_notificationEventId",
         "get_metastore_db_uuid",
@@ -29,29 +29,29 @@ NOT_COMPARED: Final = frozenset(
         "get_runtime_stats",
         "show_compact",
         "show_locks",
-        # these are answered with secrets, which a report would show
+        # these return secrets, which would appear in a report
         "get_master_keys",
         "get_token",
     }
 )
 
-#: Lists of columns: their order is part of the answer. Every other top-level list is a set in Hive, whose direct SQL
-#: and whose JDO path return it in orders of their own (ObjectStore, 2.3 to 4.0).
+#: Methods that return lists of columns, whose order matters. All other top-level lists are sets in Hive, whose direct
+#: SQL and JDO return them in different orders (ObjectStore, 2.3 to 4.0).
 _ORDERED: Final = ("get_fields", "get_schema", "partition_name_to_vals")
 
 
 def is_compared(method: str) -> bool:
-    """Whether a call of this method changes nothing and should be answered alike."""
+    """Whether a call of this method changes nothing, and two metastores should answer it alike."""
     return method.startswith(_READS) and method not in NOT_COMPARED
 
 
 def has_order(method: str) -> bool:
-    """Whether the order of the answer's own lists counts."""
+    """Whether the order of the answer's top-level lists matters."""
     return method.startswith(_ORDERED)
 
 
 def returns_wrapper(method: str) -> bool:
-    """Whether the answer is an object around the answer proper, as those of the ``_req`` calls are."""
+    """Whether the answer is a response object that contains the actual answer, as for the ``_req`` calls."""
     result_class = METHODS[method].result_class
     success = result_class.thrift_spec[0] if result_class is not None and result_class.thrift_spec else None
     if success is None or success[1] != TType.STRUCT:
@@ -61,7 +61,7 @@ def returns_wrapper(method: str) -> bool:
 
 
 def summary(arguments: Any, limit: int = 200) -> str:
-    """The arguments in short, for people: ``dbname=shop, tbl_name=orders``."""
+    """Returns the arguments as a short text for users: ``dbname=shop, tbl_name=orders``."""
     parts = [f"{name}={value}" for name, value in _leaves(arguments)]
     text = ", ".join(parts)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

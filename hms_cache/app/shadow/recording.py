@@ -1,4 +1,4 @@
-"""A file of reads, to be asked again later: one JSON object a line, with the arguments as Thrift encodes them."""
+"""A file of reads that can be replayed: one JSON object a line, with the arguments in Thrift's binary encoding."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from hms_cache.wire import METHODS, WireError
 from hms_cache.wire.codec import decode_with
 from hms_cache.wire.encodings import BINARY
 
-#: A recording stops growing here: some millions of calls.
+#: Maximum size of a recording; enough for some millions of calls.
 MAX_BYTES: Final = 1024**3
 
 
 class BadRecording(HmsCacheError):
-    """A line of the file is no recorded read."""
+    """The file cannot be read, or a line is not a recorded read."""
 
 
 def _for_the_owner(path: str, flags: int) -> int:
@@ -31,13 +31,16 @@ def _for_the_owner(path: str, flags: int) -> int:
 
 
 class Recorder:
-    """Appends reads to a file. Thread-safe. A file that cannot be written is no trouble of those who read."""
+    """Appends reads to a file. Thread-safe. If the file cannot be written, clients are not affected."""
 
     def __init__(self, path: Path, note: Callable[[str], None] = lambda text: None) -> None:
-        """`note` is told once if the file cannot be written any more. Raises StartupError."""
+        """Raises StartupError if the file cannot be opened.
+
+        :param note: is called once, with a text for the report, if writing fails later.
+        """
         self._lock = threading.Lock()
         self._note = note
-        # What clients ask may hold passwords and tokens.
+        # Requests may contain passwords and tokens.
         try:
             self._file = open(path, "a", encoding="utf-8", opener=_for_the_owner)  # noqa: SIM115 (kept open)
         except OSError as error:
@@ -46,7 +49,7 @@ class Recorder:
         self.is_full = False
 
     def write(self, method: str, arguments: Any) -> None:
-        """Append one read; nothing more once the file has reached its limit."""
+        """Appends one read, unless the file has reached its limit or writing has failed."""
         encoded = BINARY.encode(arguments, METHODS[method].args_table)
         line = {
             "time_s": round(time.time(), 3),
@@ -63,7 +66,7 @@ class Recorder:
                     self._end(error)
 
     def _end(self, error: OSError) -> None:
-        """Under the lock."""
+        """Stops recording and adds a note. The caller holds the lock."""
         if not self.is_full:
             self._note(f"the recording is not complete: {error.strerror or error}")
         self.is_full = True
@@ -80,7 +83,7 @@ class Recorder:
 
 
 def recorded_reads(path: Path) -> Iterator[Read]:
-    """The reads of a file, in order. Raises BadRecording."""
+    """Yields the reads of a file in their order. Raises BadRecording."""
     try:
         opened = path.open("rb")
     except OSError as error:
@@ -93,5 +96,5 @@ def recorded_reads(path: Path) -> Iterator[Read]:
                 data = base64.b64decode(row["arguments"], validate=True)
                 arguments = decode_with(spec.args_table, spec.args_class(), data, compact=False)
             except (ValueError, KeyError, TypeError, WireError) as error:
-                raise BadRecording(f"{path}:{number}: no recorded read ({error})") from error
+                raise BadRecording(f"{path}:{number}: not a recorded read ({error})") from error
             yield Read(spec.name, arguments)

@@ -1,4 +1,4 @@
-"""Replies out of a stream of bytes, as `hms_cache.wire.messages` reads requests."""
+"""Decodes replies from a stream of bytes, as `hms_cache.wire.messages` decodes requests."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hms_cache.wire import EXCEPTION, REPLY, Encoding, MalformedMessage, Message
 from hms_cache.wire.encodings import Header, read_header
 from hms_cache.wire.streaming import MessageStream
 
-#: A frame or a reply of 2 GiB is the most that Thrift can carry.
+#: Maximum size of a frame or reply; Thrift cannot carry more.
 MAX_REPLY_BYTES: Final = 0x7FFFFFFF
-#: Objects that a reply may make: those of half a GiB of ordinary partitions.
+#: Maximum number of objects in a reply; as many as half a GiB of ordinary partitions has.
 MAX_REPLY_OBJECTS: Final = 50_000_000
 
 _FAULT_TABLE: Final = [
@@ -24,15 +24,16 @@ _FAULT_TABLE: Final = [
 
 
 class _Anything:
-    """A result of a method that is not known here: the decoder skips all its fields."""
+    """The result of an unknown method: the decoder skips all its fields."""
 
     thrift_spec = ()
 
 
 class ReplyReader:
-    """Takes the bytes that come from a metastore and gives its replies, in order.
+    """Takes the bytes that a metastore sends, and returns its replies in order.
 
-    Unlike a request, a reply is decoded by the method of the call that it answers, which `method_of_next` tells.
+    A reply can only be decoded if its method is known. `method_of_next` returns the method of the call that the next
+    reply answers.
     """
 
     def __init__(self, encoding: Encoding, method_of_next: Callable[[], MethodSpec | None], rules: Rules) -> None:
@@ -45,14 +46,14 @@ class ReplyReader:
         self._method: MethodSpec | None = None
 
     def feed(self, data: bytes) -> None:
-        """Append bytes that have come."""
+        """Appends received bytes."""
         if self._stream is not None:
             self._stream.push(data)
         else:
             self._data += data
 
     def next_reply(self) -> Answer | None:
-        """The next whole reply, None when more bytes are needed. Raises WireError."""
+        """Returns the next complete reply; None if more bytes are needed. Raises WireError."""
         if self._stream is None and not self._begin():
             return None
         stream, header = self._stream, self._header
@@ -65,14 +66,14 @@ class ReplyReader:
         return answer_of(self._method, header.kind, result, self._rules)
 
     def close(self) -> None:
-        """Let go of everything that is buffered."""
+        """Frees the buffers."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
         self._data = b""
 
     def _begin(self) -> bool:
-        """Read a header and set up the decoder of what follows; False while bytes are missing."""
+        """Reads a header and prepares the decoder for what follows. Returns False if bytes are missing."""
         start, limit = 0, MAX_REPLY_BYTES
         if self._encoding.framed:
             if len(self._data) < 4:
@@ -86,7 +87,7 @@ class ReplyReader:
         if isinstance(header, int):
             return False
         if header.kind not in (REPLY, EXCEPTION):
-            raise MalformedMessage(f"a message of kind {header.kind} is no reply")
+            raise MalformedMessage(f"a message of type {header.kind} is not a reply")
         self._header = header
         self._method = self._method_of_next()
         rest = self._data[header.arguments_start :]
@@ -106,7 +107,7 @@ class ReplyReader:
 
 
 def answer_of(method: MethodSpec | None, kind: int, result: Any, rules: Rules) -> Answer:
-    """A decoded reply in plain values."""
+    """Returns a decoded reply in plain values."""
     if kind == EXCEPTION:
         return Answer("fault", result.type, result.message or "")
     if method is None or method.result_class is None:

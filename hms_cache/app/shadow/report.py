@@ -1,4 +1,4 @@
-"""What a shadow has seen: counts by method and outcome, and the differences themselves."""
+"""The results of a shadow: counts by method and outcome, and the differences."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from typing import Any, Final, Literal
 from hms_cache.app.shadow.comparing import Difference
 from hms_cache.values import frozen
 
-#: Differences kept in full. Some hundred of them tell what is wrong; all are counted.
+#: Maximum number of differences kept in full; a few hundred show what is wrong. All are counted.
 MAX_KEPT: Final = 1000
-#: Different notes kept. They have sizes and texts of what clients sent in them; more are counted as one.
+#: Maximum number of distinct notes kept, since they contain sizes and texts that clients sent. Further ones are counted
+#: together.
 MAX_NOTES: Final = 1000
 OTHER_NOTES: Final = "other notes"
-#: Places kept of one call's answer.
+#: Maximum number of places kept for one call's answer.
 MAX_PLACES: Final = 20
 
 Outcome = Literal["equal", "different", "passing", "unanswered", "dropped"]
-"""``passing``: they differed and did not when both were asked again (a write came between). ``unanswered``: one of the
-metastores did not answer. ``dropped``: the queue was full, nothing was compared."""
+"""``passing``: the answers differed, but no longer when both were asked again (a write came between). ``unanswered``:
+one of the metastores did not answer. ``dropped``: the queue was full, so nothing was compared."""
 
 OUTCOMES: Final[tuple[Outcome, ...]] = ("equal", "different", "passing", "unanswered", "dropped")
 
 
 @frozen
 class DifferentCall:
-    """One call that the two metastores answered differently, every time they were asked."""
+    """One call that the two metastores answered differently each time."""
 
     method: str
     arguments: str
@@ -36,7 +37,7 @@ class DifferentCall:
 
 
 class Report:
-    """Collects from several threads; everything is under one lock."""
+    """Collects results. Thread-safe: one lock protects everything."""
 
     def __init__(self, primary: str, other: str) -> None:
         self._primary = primary
@@ -48,34 +49,34 @@ class Report:
         self._calls: list[DifferentCall] = []
 
     def count(self, method: str, outcome: Outcome) -> None:
-        """One call more with this outcome."""
+        """Counts one call with this outcome."""
         with self._lock:
             self._counts[method, outcome] += 1
 
     def note(self, text: str) -> None:
-        """Something that kept calls from being compared."""
+        """Counts a reason why calls were not compared."""
         with self._lock:
             self._notes[text if text in self._notes or len(self._notes) < MAX_NOTES else OTHER_NOTES] += 1
 
     def differ(self, method: str, arguments: str, places: list[Difference]) -> None:
-        """One call that was answered differently."""
+        """Records one call with different answers."""
         with self._lock:
             self._counts[method, "different"] += 1
             if len(self._calls) < MAX_KEPT:
                 self._calls.append(DifferentCall(method, arguments, tuple(places[:MAX_PLACES])))
 
     def total(self, outcome: Outcome) -> int:
-        """Calls with this outcome, of all methods."""
+        """Returns the number of calls with this outcome, over all methods."""
         with self._lock:
             return sum(count for (_, found), count in self._counts.items() if found == outcome)
 
     @property
     def is_clean(self) -> bool:
-        """Whether something was compared, all of it was alike, and nothing was left out for want of an answer."""
+        """Whether calls were compared, all answers were equivalent, and no metastore failed to answer."""
         return self.total("equal") > 0 and not self.total("different") and not self.total("unanswered")
 
     def as_json(self) -> dict[str, Any]:
-        """The whole report in plain values."""
+        """Returns the whole report in plain values."""
         with self._lock:
             methods: dict[str, dict[str, int]] = {}
             for (method, outcome), count in sorted(self._counts.items()):

@@ -1,4 +1,4 @@
-"""The three ways to run a shadow, from start to report."""
+"""The three ways to run a shadow, each from start to report."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from hms_cache.errors import ConfigurationError, PortError
 
 
 def replay(path: Path, primary: Place, other: Place, rules: Rules) -> Report:
-    """Ask both what the file holds. Raises BadRecording, NoAnswer, and as `require_access`."""
+    """Sends the file's reads to both metastores. Raises BadRecording, NoAnswer, and like `require_access`."""
     require_access(primary, other)
     return _compare_all(recorded_reads(path), primary, other, rules)
 
 
 def walk(primary: Place, other: Place, rules: Rules, tables: Sequence[str] = ("*",)) -> Report:
-    """Read the whole catalog, or the tables of these patterns, through both. Raises WalkFailed and NoAnswer,
-    and as `require_access`."""
+    """Reads the whole catalog, or the tables that match these patterns, from both metastores. Raises WalkFailed,
+    NoAnswer, and like `require_access`."""
     require_access(primary, other)
     metastore = Metastore(primary, rules)
     try:
@@ -46,15 +46,14 @@ def listen(
     announce: Callable[[Address], None],
     duration_s: float | None = None,
 ) -> Report:
-    """Serve clients until SIGINT or SIGTERM, or for ``duration_s`` seconds.
+    """Serves clients until SIGINT or SIGTERM, or for ``duration_s`` seconds.
 
-    Clients authenticate to the primary themselves, with what a proxy can pass on: over SASL it cannot read along. Reads
-    are mirrored to ``other`` and appended to ``record``, whichever there is. Raises StartupError when the port
-    is taken, or the file cannot be written; ConfigurationError where the primary is asked over HTTP; and as
-    `require_access`.
+    Clients authenticate to the primary themselves, and a proxy cannot decode SASL connections. Reads are sent to
+    ``other`` and appended to ``record``, whichever is set. Raises StartupError if the port is in use or the file cannot
+    be written, ConfigurationError if the primary is reached over HTTP, and like `require_access`.
     """
     if primary.address.by_http:
-        raise ConfigurationError("a shadow listens for Thrift over TCP: over HTTP there is --walk and --replay")
+        raise ConfigurationError("a shadow can only listen for Thrift over TCP; for HTTP use --walk or --replay")
     if other is not None:
         require_access(primary, other)
     report = Report(str(primary), str(other) if other else "")
@@ -103,7 +102,7 @@ def _compare_all(reads: Iterable[Read], primary: Place, other: Place, rules: Rul
 
 @contextmanager
 def _running(mirror: Mirror) -> Iterator[Mirror]:
-    """The mirror with its threads; at the end it compares what still waits, unless something went wrong."""
+    """Runs the mirror's threads. At the end, it compares the calls that still wait, unless there was an error."""
     mirror.start()
     try:
         yield mirror

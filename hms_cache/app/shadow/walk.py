@@ -1,4 +1,4 @@
-"""A walk over the whole catalog of the primary: the reads that show all of it."""
+"""Walks over the whole catalog of the primary with reads that cover all of it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from hms_cache.errors import HmsCacheError
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS
 
-#: Partitions asked for at once, as many as Hive's clients do (metastore.batch.retrieve.max).
+#: Number of partitions requested at a time, as many as Hive's clients request (metastore.batch.retrieve.max).
 PARTITIONS_AT_ONCE: Final = 300
 
 
 class WalkFailed(HmsCacheError):
-    """The primary does not show its catalog."""
+    """The primary does not list its catalog."""
 
 
 class Walk:
-    """Asks the primary for names, and gives the reads of what they name. Spellings that Hive 2.3 to 4.0 all have."""
+    """Requests the names from the primary, and yields the reads of the named objects. Uses calls that Hive 2.3 to 4.0
+    all have."""
 
     def __init__(self, primary: Metastore, tables: Sequence[str] = ("*",)) -> None:
-        """``tables``: patterns of ``database.table`` with ``*`` and ``?``."""
+        """:param tables: patterns of ``database.table`` with ``*`` and ``?``."""
         self._primary = primary
         self._patterns = [pattern.lower() for pattern in tables]
 
     def reads(self) -> Iterator[Read]:
-        """Every read, database by database. Raises `WalkFailed` and `NoAnswer`."""
+        """Yields every read, database by database. Raises `WalkFailed` and `NoAnswer`."""
         yield self._read("get_all_databases")
         yield self._read("get_all_functions")
         for database in self._names("get_all_databases"):

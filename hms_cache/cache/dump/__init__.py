@@ -1,2 +1,2 @@
-"""The cache dump: entries in a file that outlives a restart, with their position and the proof that the log still has
-it."""
+"""The cache dump: a file with the cache's entries that survives a restart. It also holds their position in the event
+log, and what proves that the log still contains that position."""

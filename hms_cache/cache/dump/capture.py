@@ -1,8 +1,8 @@
-"""Copies all entries as they are at one position, while events are applied: `capture`.
+"""Copies all entries as of one position of the event log, while events are applied: `capture`.
 
-To copy everything under the lock at once would stop all reads meanwhile. So a few entries are copied at a time, each in
-its present state, and those that change afterwards are noted and left out at the end. An entry that no event has
-touched meanwhile is also true at the position reached by then.
+Copying all of them under the lock would block every read for too long. So a few entries are copied at a time, each in
+its current state. Entries that events change afterwards are recorded, and left out at the end. An entry that no event
+has changed is also true at the position that has been reached by then.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from hms_cache.values import frozen
 
 AT_ONCE: Final = 100
-"""Entries that are copied in one go under the lock, which takes some tenths of a millisecond."""
+"""Number of entries copied at a time under the lock, which takes some tenths of a millisecond."""
 
 MAX_MISSING: Final = 10_000
-"""Copying a set with more missing partitions would take milliseconds under the lock: it is left out."""
+"""A set with more missing partitions is left out: copying it would hold the lock for milliseconds."""
 
 CONFIRM_TRIES: Final = 100
 CONFIRM_PAUSE_S: Final = 0.02
-"""The poller records its position after the cache has taken it, at the end of its step."""
+"""The poller records its position only at the end of its step, after the cache has reached it; `capture` waits for
+that."""
 
 
 @frozen
 class CapturedEntry:
-    """One subject, with values that do not change any more."""
+    """The copy of one entry; its values no longer change."""
 
     key: Key
     facets: dict[Facet, Any]
-    """Partitions as `SetParts`, statistics as `StatisticsParts`."""
+    """Partition sets are held as `SetParts`, statistics as `StatisticsParts`."""
     weights: dict[Facet, int]
     tag: ValidWriteIdList | None
     table_id: int | None
@@ -49,7 +50,7 @@ class CapturedEntry:
 
 @frozen
 class Capture:
-    """The entries at a position. Tables: the least recently used first."""
+    """The entries as of a position. Tables are ordered, the least recently used first."""
 
     place: LogPosition
     generation: int
@@ -57,10 +58,12 @@ class Capture:
 
 
 def capture(cache: SharedCache, place: Callable[[], LogPosition], wait: threading.Event) -> Capture | None:
-    """The entries, and the position at which all of them are true; `place`: the position of the poller that feeds the
-    cache.
+    """Returns the entries, and the position at which all of them are true.
 
-    None: nothing could be proven later, the cache was reset meanwhile, or `wait` (the end of the server) is set.
+    Returns None if the log has no row at that position, so nothing could be proven later; if the poller did not confirm
+    the position in time; if the cache was reset meanwhile; or if `wait` is set, which means that the server stops.
+
+    :param place: returns the position of the poller that updates the cache.
     """
     changed: set[Key] = set()
     with cache.view():
@@ -93,7 +96,7 @@ def capture(cache: SharedCache, place: Callable[[], LogPosition], wait: threadin
 
 
 def _copies(cache: SharedCache, keys: Sequence[Key]) -> Iterator[CapturedEntry]:
-    """Under the lock."""
+    """Returns copies of these entries. The caller holds the lock."""
     for key in keys:
         entry = cache.entry(key)
         if entry is None:
@@ -121,7 +124,8 @@ def _is_left_out(value: Any) -> bool:
 
 
 def _copy(value: Any) -> Any:
-    """Structs and lists are replaced as a whole when they change; these two change in place."""
+    """Returns a copy that does not change. Only partition sets and statistics change in place; structs and lists are
+    replaced as a whole."""
     if isinstance(value, PartitionSet | StatisticsHeld):
         return value.parts()
     return value

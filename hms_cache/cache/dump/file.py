@@ -1,11 +1,11 @@
-"""The file of a dump: sections with a checksum each, the last of which says that it is whole.
+"""The file of a dump: a sequence of sections with checksums. The last section marks a complete file.
 
-    section  kind (4 bytes), length of the tree, length of the runs of bytes, CRC-32 of both, the tree (JSON, with the
-             lengths of the runs), the runs
+    section  kind (4 bytes), length of the tree, length of the byte strings, CRC-32 of both, the tree (JSON, with the
+             lengths of the byte strings), the byte strings
     kinds    HEAD, once, first · ENTR, small entries · PART, the partitions of one table · LAST, once
 
-A file is written beside its name and takes it when it is whole, so that a reader never sees a half of one, whatever
-ends the writer. Only its owner may write to it: what stands in it is answered to clients.
+The file is written under another name and renamed when it is complete. So a reader never sees an incomplete one,
+however the writer ends. Only its owner may be able to write to it, because clients get its contents as answers.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ LAST: Final = b"LAST"
 _FRAME: Final = struct.Struct("<4sIQI")
 
 MAX_TREE_BYTES: Final = 512 * 1024 * 1024
-"""Of one section's tree: a table with 20,000 changed partitions has 10 MB. A longer one is no dump of ours."""
+"""Maximum length of one section's tree; a table with 20,000 changed partitions has 10 MB. This program writes no longer
+ones."""
 
 _PIECE_BYTES: Final = 1024 * 1024
-"""Written between two looks at the clock."""
+"""Maximum number of bytes per write; `rest` is called after each one."""
 
 _ELEMENTS_AT_ONCE: Final = 100
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class NotADump(BadDump):
-    """Somebody else's file: it must not be replaced."""
+    """The file is not a dump, and must not be replaced."""
 
 
 @frozen
 class Section:
-    """Where a section stands in the file."""
+    """The place of a section in the file."""
 
     kind: bytes
     offset: int
@@ -55,14 +56,14 @@ class Section:
 
 
 class DumpWriter:
-    """Writes one file. `rest` is told after each piece how many bytes it had. Use as a context manager: leaving it with
-    an error removes what was written."""
+    """Writes one file. Use it as a context manager: if it is left with an error, it removes what was written.
+
+    :param rest: is called after each write with its number of bytes; it may sleep, which limits the rate.
+    """
 
     def __init__(self, path: Path, rest: Callable[[int], None] = lambda written: None) -> None:
-        """Raises OSError.
-
-        Somebody else who writes a dump of this name meanwhile puts another file in the place of the new one.
-        """
+        """Raises OSError. If another process writes a dump of the same name meanwhile, it replaces the new file, and
+        `take_name` fails."""
         self._path = path
         self._rest = rest
         self._new = path.with_name(path.name + ".new")
@@ -82,7 +83,7 @@ class DumpWriter:
             self._new.unlink(missing_ok=True)
 
     def write(self, kind: bytes, tree: Any, blobs: Sequence[bytes] = ()) -> None:
-        """One section. Raises OSError."""
+        """Writes one section. Raises OSError."""
         text = "".join(_json({"tree": tree, "lengths": [len(blob) for blob in blobs]})).encode()
         checksum = zlib.crc32(text)
         for blob in blobs:
@@ -94,14 +95,14 @@ class DumpWriter:
         self._sections += 1
 
     def finish(self) -> None:
-        """Writes the last section; all of it is on the disk then. Raises OSError."""
+        """Writes the last section, and waits until the whole file is on disk. Raises OSError."""
         self.write(LAST, {"sections": self._sections})
         os.fsync(self._file.fileno())
 
     def take_name(self) -> None:
-        """Puts the finished file in the place of the one before. Raises OSError."""
+        """Replaces the previous file by the finished one. Raises OSError."""
         if not self._is_there():
-            raise OSError("another server writes to it: each needs a file of its own")
+            raise OSError("another server writes to it: give each server a file of its own")
         os.replace(self._new, self._path)
         directory = os.open(self._path.parent, os.O_RDONLY)
         try:
@@ -110,7 +111,8 @@ class DumpWriter:
             os.close(directory)
 
     def _is_there(self) -> bool:
-        """Whether the new file is still the one that was made. Only while that is open, which keeps its number."""
+        """Whether the new file is still the one that this writer created. Only valid while that is open: its inode
+        number cannot be reused until then."""
         try:
             found = os.lstat(self._new)
         except FileNotFoundError:
@@ -127,8 +129,8 @@ class DumpWriter:
 
 
 def _json(value: Any) -> Iterator[str]:
-    """Like `json.dumps`, but in one go for some elements of a long list at a time: the other threads stand still
-    meanwhile, for a second where it is the statistics of thousands of partitions."""
+    """Like `json.dumps`, but encodes a long list some elements at a time. Other threads cannot run during one call of
+    the encoder, which would take a second for the statistics of thousands of partitions."""
     if type(value) is dict:
         for number, (name, one) in enumerate(value.items()):
             yield f"{',' if number else '{'}{_encode(name)}:"
@@ -148,18 +150,19 @@ def _json(value: Any) -> Iterator[str]:
 
 
 class DumpReader:
-    """Reads one file. Not for two threads."""
+    """Reads one file. Not thread-safe."""
 
     def __init__(self, path: Path, max_bytes: int) -> None:
-        """Finds the sections and reads none. Raises BadDump, NotADump, OSError (FileNotFoundError: there is none)."""
-        # Not to wait for a writer where somebody put a pipe, nor to follow a link to another's file.
+        """Finds the sections and checks that the file is complete. Raises BadDump, NotADump, OSError
+        (FileNotFoundError: there is no file)."""
+        # Does not wait for a writer if the path is a pipe, and does not follow a link to a file of another user.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
         self._file: BinaryIO = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115
         try:
             self.bytes = _size_of_own_file(self._file, max_bytes)
             self.sections = tuple(self._find_sections())
             if self.sections[-1].kind != LAST:
-                raise BadDump("the file is cut")
+                raise BadDump("the file is truncated")
             last, _ = self.read(self.sections[-1])
             if last != {"sections": len(self.sections) - 1}:
                 raise BadDump("sections are missing")
@@ -168,7 +171,7 @@ class DumpReader:
             raise
 
     def close(self) -> None:
-        """Again: nothing."""
+        """Closes the file; further calls do nothing."""
         self._file.close()
 
     def _find_sections(self) -> Iterator[Section]:
@@ -177,18 +180,18 @@ class DumpReader:
             self._file.seek(offset)
             frame = self._file.read(_FRAME.size)
             if len(frame) < _FRAME.size:
-                raise BadDump("the file is cut") if offset else NotADump("it is no dump")
+                raise BadDump("the file is truncated") if offset else NotADump("it is not a dump")
             kind, tree_bytes, body_bytes, checksum = _FRAME.unpack(frame)
             if not offset and kind != HEAD:
-                raise NotADump("it is no dump")
+                raise NotADump("it is not a dump")
             start = offset + _FRAME.size
             if start + tree_bytes + body_bytes > self.bytes or tree_bytes > MAX_TREE_BYTES:
-                raise BadDump("the file is cut")
+                raise BadDump("the file is truncated")
             yield Section(kind, start, tree_bytes, body_bytes, checksum)
             offset = start + tree_bytes + body_bytes
 
     def read(self, section: Section) -> tuple[Any, list[bytes]]:
-        """(the tree, the runs of bytes) of a section. Raises BadDump, OSError."""
+        """Returns (the tree, the byte strings) of a section. Raises BadDump, OSError."""
         self._file.seek(section.offset)
         text = self._file.read(section.tree_bytes)
         checksum = zlib.crc32(text)
@@ -196,7 +199,7 @@ class DumpReader:
             outer = json.loads(text)
             tree, lengths = outer["tree"], outer["lengths"]
             if sum(lengths) != section.body_bytes or min(lengths, default=0) < 0:
-                raise BadDump("lengths that do not add up")
+                raise BadDump("the lengths do not add up")
         except (*UNREADABLE, RecursionError) as error:
             raise BadDump(f"a section cannot be read: {error}") from error
         blobs = []
@@ -211,12 +214,12 @@ class DumpReader:
 def _size_of_own_file(file: BinaryIO, max_bytes: int) -> int:
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):
-        raise NotADump("it is no ordinary file")
+        raise NotADump("it is not a regular file")
     if found.st_size > max_bytes:
         raise BadDump(f"it has {found.st_size} bytes, more than {max_bytes}: it is not a dump of this program")
     if hasattr(os, "geteuid"):
         if found.st_uid not in (os.geteuid(), 0):
             raise BadDump("it belongs to another user")
         if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise BadDump("others may write to it: its mode must be 0600")
+            raise BadDump("other users can write to it: set its mode to 0600")
     return found.st_size

@@ -1,4 +1,5 @@
-"""Partition sets as a tree and runs of bytes, and back: a block is a few arrays, which are written as they are."""
+"""Encodes partition sets as a tree and byte strings, and decodes them. A block consists of a few arrays, which are
+written without conversion."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from hms_cache.expressions.key_columns import KeyColumn, TextDictionary
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 _ARRAYS: Final = ("starts", "value_bytes", "location_bytes", "kinds", "name_starts")
-"""Of a block. Its hashes are not kept: they differ from process to process."""
+"""The arrays of a block. Its hashes are not written, because they differ between processes."""
 
 _TYPES: Final = frozenset({"uint8", "uint16", "uint32", "uint64", "int64", "bool"})
 
@@ -28,7 +29,7 @@ _TEMPLATE_FIELDS: Final = tuple(field.name for field in fields(RecordTemplate))
 
 
 def encode_set(parts: SetParts, blobs: list[bytes]) -> Any:
-    """The tree; bytes and arrays go to `blobs`."""
+    """Returns the tree; appends bytes and arrays to `blobs`."""
     return {
         "keys": [list(key) for key in parts.keys],
         "segments": [_encode_segment(segment, blobs) for segment in parts.segments],
@@ -70,7 +71,7 @@ def _encode_segment(parts: SegmentParts, blobs: list[bytes]) -> Any:
 
 
 def decode_set(tree: Any, blobs: list[bytes]) -> PartitionSet:
-    """The set that was written. Raises BadDump."""
+    """Returns the set that was written. Raises BadDump."""
     try:
         return PartitionSet.from_parts(_decode(tree, blobs))
     except (*UNREADABLE, MetaException) as error:
@@ -82,7 +83,7 @@ def _decode(tree: Any, blobs: list[bytes]) -> SetParts:
     segments = tuple(_decode_segment(segment, keys, blobs) for segment in tree["segments"])
     firsts = [segment.first for segment in segments]
     if not firsts or firsts[0] or any(one >= other for one, other in pairwise(firsts)):
-        raise BadDump("segments that do not lie side by side")
+        raise BadDump("segments are not in order")
     return SetParts(keys, segments)
 
 
@@ -93,18 +94,18 @@ def _decode_segment(tree: Any, keys: tuple[tuple[str, str], ...], blobs: list[by
     templates = tuple(RecordTemplate(*(decode_value(one, blobs) for one in template)) for template in tree["templates"])
     starts, name_starts, value_bytes = arrays["starts"], arrays["name_starts"], arrays["value_bytes"]
     if starts is None or name_starts is None or value_bytes is None or not templates:
-        raise BadDump("a block without its arrays")
+        raise BadDump("a block lacks arrays")
     _check_offsets(starts, rows, len(data))
     _check_offsets(name_starts, rows, len(names))
     for array in (value_bytes, arrays["location_bytes"], arrays["kinds"]):
         if array is not None and len(array) != rows:
-            raise BadDump("an array of another length than its block")
+            raise BadDump("the length of an array does not match its block")
     kinds = arrays["kinds"]
     if (kinds is None and len(templates) != 1) or (kinds is not None and rows and int(kinds.max()) >= len(templates)):
-        raise BadDump("partitions of unknown kinds")
+        raise BadDump("partitions have unknown templates")
     access_time = tree["access_time"]
     if len(times) != rows * (4 if access_time is not None else 11):
-        raise BadDump("times of another number of partitions")
+        raise BadDump("the times do not match the number of partitions")
     hashes, hash_rows = hashes_of_names(names, name_starts)
     parts = BlockParts(
         data=data,
@@ -122,10 +123,10 @@ def _decode_segment(tree: Any, keys: tuple[tuple[str, str], ...], blobs: list[by
     )
     columns = [_column(column, blobs, rows) for column in tree["columns"]]
     if len(columns) != len(keys):
-        raise BadDump("columns of other keys than the block's")
+        raise BadDump("the columns do not match the partition keys")
     hidden = _array(tree["hidden"], blobs)
     if hidden is not None and (len(hidden) != rows or hidden.dtype != np.bool_):
-        raise BadDump("hidden rows of another block")
+        raise BadDump("the hidden rows do not match the block")
     return SegmentParts(
         str(tree["first"]),
         PartitionBlock(keys, KeyColumns(keys, columns, rows), parts),
@@ -140,18 +141,18 @@ def _column(tree: Any, blobs: list[bytes], rows: int) -> KeyColumn:
     codes, offsets = _array(tree[0], blobs), _array(tree[2], blobs)
     texts = _bytes(tree[1], blobs)
     if codes is None or offsets is None or len(codes) != rows or not len(offsets):
-        raise BadDump("a column of another length than its block")
+        raise BadDump("the length of a column does not match its block")
     _check_offsets(offsets, len(offsets) - 1, len(texts))
     if rows and int(codes.max()) >= len(offsets) - 1:
-        raise BadDump("codes of unknown texts")
+        raise BadDump("a column has unknown codes")
     return KeyColumn(codes, TextDictionary(texts, offsets))
 
 
 def _check_offsets(offsets: npt.NDArray[Any], count: int, end: int) -> None:
     if len(offsets) != count + 1 or int(offsets[0]) != 0 or int(offsets[-1]) != end:
-        raise BadDump("offsets that do not fit what they divide")
+        raise BadDump("offsets do not match their data")
     if count and bool((offsets[1:] < offsets[:-1]).any()):
-        raise BadDump("offsets that go back")
+        raise BadDump("offsets are not in order")
 
 
 def _array(tree: Any, blobs: list[bytes]) -> npt.NDArray[Any] | None:
@@ -159,10 +160,10 @@ def _array(tree: Any, blobs: list[bytes]) -> npt.NDArray[Any] | None:
         return None
     kind, length, number = tree
     if kind not in _TYPES:
-        raise BadDump(f"an array of {str(kind)[:50]}")
+        raise BadDump(f"an array has the unsupported type {str(kind)[:50]}")
     array: npt.NDArray[Any] = np.frombuffer(blobs[number], np.dtype(kind))
     if len(array) != length:
-        raise BadDump("an array of another length")
+        raise BadDump("an array has a wrong length")
     return array
 
 

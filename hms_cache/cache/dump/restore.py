@@ -1,10 +1,10 @@
-"""Puts what a dump holds into a cache that has just been made.
+"""Installs the contents of a dump in a cache that has just been created.
 
-The dump is true at its position P. So it is installed as a load would be whose snapshot showed P: the small entries at
-once, before the log is followed; large sets of partitions later, beside the calls, through slots that were taken at P.
-Events since are noted on the slots, and take out of a set what they named, or discard it (`SharedCache.install`).
-Nothing of it is answered before the poller has proven that the log still has the row that P stands on (P7): it starts
-from P, and where it cannot prove that, it resets the cache.
+The dump is true at its position P, so it is installed like a load whose snapshot showed P. Small entries are installed
+at once, before the poller starts. Large partition sets are installed later, while calls are served, through load slots
+taken at P. Later events are recorded on these slots: they remove the partitions they name from a set, or discard the
+set (`SharedCache.install`). The cache answers with none of it until the poller has proven that the log still has the
+row at P (P7). The poller starts from P, and resets the cache if it cannot prove that.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList
 _log = logging.getLogger(__name__)
 
 MAX_SMALL_S: Final = 5.0
-"""How long the server's start waits for small entries, the most recently used first: some 100,000 tables. What is left
-is loaded when it is asked for."""
+"""How long the server's start waits for small entries, the most recently used first; enough for some 100,000 tables.
+The rest is loaded when it is requested."""
 
 _FACETS: Final = {facet.value: facet for facet in Facet}
 
@@ -50,10 +50,8 @@ class _Late:
 
 
 class Restore:
-    """One dump, into one cache. `begin` before the poller starts, then `step` until it answers False; `close` at last.
-
-    Not for two threads.
-    """
+    """Restores one dump into one cache. Call `begin` before the poller starts, then `step` until it returns False, and
+    `close` at the end. Not thread-safe."""
 
     def __init__(
         self, cache: SharedCache, path: Path, identity: Identity, now_s: Callable[[], float] = time.monotonic
@@ -67,19 +65,20 @@ class Restore:
         self._position = -1
         self._parts = SharedParts()
         self.outcome = "none"
-        """`none` (there is no dump), `discarded` (what it holds cannot be used), `foreign` (what stands there must not
-        be replaced), `read`."""
+        """`none` (there is no dump), `discarded` (its contents cannot be used), `foreign` (the file must not be
+        replaced), or `read`."""
         self.tables = 0
         self.bytes = 0
-        """What was installed: tables, and bytes that the cache is charged with."""
+        """What was installed: the number of tables, and the bytes that the cache is charged for them."""
 
     def begin(self) -> LogPosition | None:
-        """The position that the poller starts from; None: at the end of the log, with nothing held.
+        """Returns the position from which the poller starts. None: it starts at the end of the log, with an empty
+        cache.
 
-        Raises nothing: a dump that cannot be used is discarded, with a line in the log.
+        Does not raise: a dump that cannot be used is discarded, with a line in the log.
         """
         try:
-            # A dump has no more than what it was made from was charged with, names and frames apart.
+            # A dump is at most as large as the charges of its entries, plus names and section headers.
             self._reader = DumpReader(self._path, 2 * self._cache.budget_bytes + 2**30)
             place, later = self._head()
             self._cache.start_at(place.event_id)
@@ -95,20 +94,24 @@ class Restore:
                 self.outcome = "foreign"
             return None
         self.outcome = "read"
-        _log.info("a dump is read: %d tables at event %d, and %d large ones to come", self.tables, *self._counts())
+        _log.info(
+            "the cache dump is read: %d tables as of event %d; %d large partition sets follow",
+            self.tables,
+            *self._counts(),
+        )
         return place
 
     def _counts(self) -> tuple[int, int]:
         return self._position, len(self._late)
 
     def _discard(self, reason: str) -> None:
-        _log.warning("the dump %s is not used: %s", self._path, reason)
+        _log.warning("the cache dump %s is not used: %s", self._path, reason)
         self.outcome = "discarded"
         self.close()
         self._cache.start_at(-1)
 
     def close(self) -> None:
-        """Gives up what is not installed yet. Again: nothing."""
+        """Gives up what is not installed yet; further calls do nothing."""
         for one in self._late:
             self._cache.end_load(one.load)
         self._late.clear()
@@ -119,14 +122,14 @@ class Restore:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to be installed."""
+        """Whether everything has been installed."""
         return not self._late
 
     def step(self) -> bool:
-        """Installs one set of partitions; False: there are no more."""
+        """Installs one partition set. Returns False if there are no more."""
         if not self._late:
             if self._reader is not None:
-                _log.info("the dump is read: %d bytes of memory came from it", self.bytes)
+                _log.info("the cache dump is completely read: its entries take %d bytes of memory", self.bytes)
             self.close()
             return False
         one = self._late[0]
@@ -135,17 +138,17 @@ class Restore:
                 assert self._reader is not None
                 tree, blobs = self._reader.read(one.section)
                 if _key(tree["key"]) != one.key:
-                    raise BadDump("it is of another table")
+                    raise BadDump("they belong to another table")
                 self._install(one.load, Facet.PARTITIONS, decode_set(tree["set"], blobs), 0)
         except (BadDump, OSError, *UNREADABLE) as error:
-            _log.warning("the partitions of %s in the dump are not used: %s", one.key, error)
+            _log.warning("the partitions of %s in the cache dump are not used: %s", one.key, error)
         finally:
             self._cache.end_load(one.load)
-            del self._late[:1]  # not before: until then the dump is still being read
+            del self._late[:1]  # only now: until then the dump is still being read
         return True
 
     def _head(self) -> tuple[LogPosition, list[Key]]:
-        """(its position, the tables whose partitions have sections of their own)."""
+        """Returns (the position, the tables whose partition sets have their own sections)."""
         assert self._reader is not None
         head, _ = self._reader.read(self._reader.sections[0])
         try:
@@ -195,7 +198,7 @@ class Restore:
             entry = self._cache.entry(key)
             if entry is not None and isinstance(key, TableName):
                 entry.reads = int(tree["reads"])
-                # The most recently used come first here, and are the last in the order of eviction.
+                # Entries come with the most recently used first; eviction starts at the other end.
                 self._cache.tables.move_to_end(key, last=False)
 
     def _install_table(self, load: Load, tree: Any, table: Any, encoded: bytes, weight: int) -> None:
@@ -203,7 +206,7 @@ class Restore:
             raise BadDump("an invalid table")
         tag = ValidWriteIdList.parse(tree["tag"]) if tree["tag"] is not None else None
         if is_transactional(table) is not tree["is_transactional"] or table.id != tree["table_id"]:
-            raise BadDump("a table beside the facts of another")
+            raise BadDump("a table does not match its recorded properties")
         self._parts.share(table)
 
         def prepare(entry: Entry) -> None:
@@ -218,7 +221,8 @@ class Restore:
     def _install(
         self, load: Load, facet: Facet, value: Any, weight: int, prepare: Callable[[Entry], None] | None = None
     ) -> bool:
-        """What is held meanwhile is as true, and may be more: it stays."""
+        """Installs a facet unless the cache already has a complete one, which is at least as new. Returns whether it
+        was installed."""
         with self._cache.view():
             entry = self._cache.entry(load.key)
             held = entry.facets.get(facet) if entry is not None else None
@@ -235,10 +239,10 @@ class Restore:
         assert self._reader is not None
         sections = [section for section in self._reader.sections if section.kind == PARTITIONS]
         if len(sections) != len(keys):
-            raise BadDump("sections of tables are missing")
+            raise BadDump("sections of partitions are missing")
         for section, key in zip(sections, keys, strict=True):
             if not isinstance(key, TableName):
-                raise BadDump("partitions of no table")
+                raise BadDump("partitions without a table")
             self._late.append(_Late(section, key, self._cache.begin_load(key, {Facet.PARTITIONS})))
 
 

@@ -1,7 +1,7 @@
-"""Values of facets as a tree that JSON can hold and runs of bytes beside it, and back.
+"""Encodes values of facets as a JSON tree and byte strings, and decodes them.
 
-Only plain values, structs of the protocol and what holds them: nothing that is read can name a class of another module
-or run code. A struct counts as kept only if its encoding comes back byte for byte.
+Only plain values, structs of the protocol and their containers are supported, so a dump cannot name a class of another
+module or run code. A struct is accepted only if encoding it again yields the same bytes.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from hms_cache.wire.codec import decode_with, encode_struct
 from hms_cache.wire.errors import MalformedMessage, UnencodableReply
 
 MAX_DEPTH = 20
-"""Of lists in lists: a question of statistics has five."""
+"""Maximum nesting of containers; kept statistics have five levels."""
 
 
 UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
-"""What readers meet in a tree that is not what was written: whoever can write right checksums can write that."""
+"""Errors that an invalid tree causes. A correct checksum does not rule them out: whoever can write the file can also
+compute its checksums."""
 
 
 class NotDumpable(Exception):
-    """A value that a dump cannot carry; its facet is loaded again when it is asked for."""
+    """A dump cannot hold the value; its facet is loaded again when it is requested."""
 
 
 class BadDump(Exception):
-    """What stands in a dump is not what was written."""
+    """The contents of a dump are invalid."""
 
 
 def encode_value(value: Any, blobs: list[bytes]) -> Any:
-    """The tree; bytes go to `blobs`. Raises NotDumpable."""
+    """Returns the tree; appends bytes to `blobs`. Raises NotDumpable."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, bytes):
@@ -56,11 +57,11 @@ def encode_value(value: Any, blobs: list[bytes]) -> Any:
 
 
 def decode_value(tree: Any, blobs: list[bytes], depth: int = 0) -> Any:
-    """What `encode_value` was given. Raises BadDump."""
+    """Returns the value that `encode_value` encoded. Raises BadDump."""
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree
     if depth > MAX_DEPTH or not isinstance(tree, dict):
-        raise BadDump("a value of no known kind")
+        raise BadDump("a value has an unknown type")
 
     def inner(one: Any) -> Any:
         return decode_value(one, blobs, depth + 1)
@@ -85,16 +86,16 @@ def decode_value(tree: Any, blobs: list[bytes], depth: int = 0) -> Any:
                 return StatisticsHeld.from_parts(StatisticsParts(tuple(inner(one) for one in some)))
     except UNREADABLE as error:
         raise BadDump(f"a value cannot be read: {error}") from error
-    raise BadDump("a value of no known kind")
+    raise BadDump("a value has an unknown type")
 
 
 def decode_known(name: str, data: bytes) -> Any:
-    """A struct of the protocol whose encoding is `data` again. Raises BadDump."""
+    """Returns the struct of the protocol whose encoding is exactly `data`. Raises BadDump."""
     kind = getattr(ttypes, name, None)
     spec = getattr(kind, "thrift_spec", None)
     if kind is None or spec is None:
-        raise BadDump(f"no struct is called {name[:100]}")
-    # Fields that are not there are None, whatever their default.
+        raise BadDump(f"the struct {name[:100]} is unknown")
+    # Fields that are missing from the data are None, whatever their default.
     empty = kind(**{field[2]: None for field in spec if field is not None})
     try:
         struct = decode_with([kind, spec], empty, data, compact=False)
@@ -102,5 +103,5 @@ def decode_known(name: str, data: bytes) -> Any:
     except (MalformedMessage, UnencodableReply) as error:
         raise BadDump(str(error)) from error
     if not same:
-        raise BadDump(f"a {name} does not come back as it was")
+        raise BadDump(f"a {name} changes when it is encoded again")
     return struct

@@ -1,4 +1,4 @@
-"""Writes what was captured (`capture`) to a file."""
+"""Writes captured entries (`capture`) to a file."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.values import frozen
 
 FORMAT: Final = 2
-"""Of the file. Another one is not read."""
+"""The file's format; files of other formats are not read."""
 
 SECTION_BYTES: Final = 1024 * 1024
-"""Small entries are gathered up to this; a table's partitions that take more have a section of their own."""
+"""Small entries share a section of up to this size; a table's partition set that is larger has its own."""
 
 
 @frozen
 class Identity:
-    """What a dump must agree with to be read: all of it decides what an answer looks like."""
+    """What a dump must match to be used: all of it affects how answers look."""
 
     build: str
-    """The program's own text."""
+    """Identifies the program's source text."""
     settings: str
-    """What may be cached, and of which database."""
+    """Identifies the settings that decide what may be cached, and the database."""
 
 
 def write_dump(
@@ -40,8 +40,12 @@ def write_dump(
     rest: Callable[[int], None],
     take_name: Callable[[Callable[[], None]], None] = lambda replace: replace(),
 ) -> int:
-    """Replaces the file; how many bytes it has. `rest` is told of each piece that was written, `take_name` calls what
-    replaces it. Raises OSError, and what the two raise; then the file is as it was."""
+    """Replaces the file and returns its size in bytes. Raises OSError, and whatever the two callables raise; then the
+    previous file remains.
+
+    :param rest: is called after each write with its number of bytes.
+    :param take_name: calls its argument, which replaces the file.
+    """
     place = captured.place
     with DumpWriter(path, rest) as writer:
         large = [one for one in reversed(captured.entries) if _is_large(one)]
@@ -54,7 +58,7 @@ def write_dump(
             "later": [_key(one.key) for one in large],
         }
         writer.write(HEAD, head)
-        # What was used last comes first: it is read first.
+        # The most recently used entries come first, since they are read first.
         trees: list[Any] = []
         blobs: list[bytes] = []
         for one in reversed(captured.entries):
@@ -73,7 +77,7 @@ def write_dump(
 
 
 def _is_large(one: CapturedEntry) -> bool:
-    """Whether its partitions have a section of their own."""
+    """Whether its partition set has a section of its own."""
     return one.weights.get(Facet.PARTITIONS, 0) > SECTION_BYTES
 
 
@@ -102,12 +106,12 @@ def _entry(one: CapturedEntry, blobs: list[bytes]) -> Any:
 
 
 def _facet(one: CapturedEntry, facet: Facet, value: Any, blobs: list[bytes]) -> Any:
-    """None: it has a section of its own."""
+    """Returns the facet's tree. None if the facet has a section of its own."""
     if facet is Facet.TABLE:
         if one.encoded_table is None or one.table_id is None:
-            raise NotDumpable("a table without its encoding")
+            raise NotDumpable("a table lacks its encoding")
         if one.tag is not None and type(one.tag).parse(one.tag.to_text()) != one.tag:
-            raise NotDumpable("a list of write ids that does not come back as it was")
+            raise NotDumpable("a write-id list changes when it is encoded again")
         blobs.append(one.encoded_table)
         return {"struct": "Table", "bytes": len(blobs) - 1}
     if isinstance(value, SetParts):

@@ -40,7 +40,7 @@ class CacheOptions:
     load_at_once_partitions: int = AT_ONCE_PARTITIONS
     max_loads_per_user: int = 0
     max_loads_per_address: int = 0
-    """Of these two, 0 means no limit."""
+    """Maximum number of concurrent loads per user and per address; 0 means no limit."""
     network_of: Callable[[str], str] = str
     """Maps a client's address to the network whose addresses count as one client."""
 

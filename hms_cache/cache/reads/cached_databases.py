@@ -28,7 +28,7 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
             if entry is None or Facet.DATABASE not in entry.facets:
                 held = names.facets.get(Facet.DATABASE_NAMES) if names is not None else None
                 if held is not None and not is_among(held, database.database):
-                    # Complete names prove that there is none (P6).
+                    # The complete list of names proves that the database does not exist (P6).
                     raise NoSuchObjectException(f"database {database.as_sent}")
                 wanted = [Wanted(database, Facet.DATABASE)]
                 if held is None:

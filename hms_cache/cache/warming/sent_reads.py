@@ -1,6 +1,6 @@
-"""What one process has read for several others: sets of partitions are sent as files in memory, which all of them map.
+"""Sends what one process has read to several others. Partition sets are sent as memory files, which all of them map.
 
-So data that is read once is held once from the beginning, and nobody unpickles it.
+So data that is read once is in memory once, and no process has to unpickle it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from hms_cache.values import frozen
 _log = logging.getLogger(__name__)
 
 MAX_FILES: Final = 256
-"""Files in one answer: 4 million partitions. Each is an open file of the reading process until all have it, and a
-process may have 1,024 unless the limit was raised. Further blocks are sent as they are."""
+"""Maximum number of files in one answer; enough for 4 million partitions. Each is an open file of the reading process
+until all others have received it, and a process may have 1,024 open files by default. Further blocks are sent as
+copies."""
 
 
 @frozen
@@ -32,7 +33,7 @@ class SentRead:
 
     read: SnapshotRead
     names: tuple[str, ...]
-    """Of the files that are sent with it, in this order."""
+    """Names of the files sent with it, in their order."""
     sizes: tuple[int, ...]
 
 
@@ -40,7 +41,7 @@ class SentRead:
 class _SentBlock:
     outline: BlockOutline
     file: int
-    """The number of its file."""
+    """Index of its file."""
 
 
 def sent_read(read: SnapshotRead, files: list[int]) -> SentRead:

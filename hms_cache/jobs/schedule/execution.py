@@ -51,10 +51,10 @@ class StepResult:
     """Why it did not succeed."""
 
 
-def run_plan(plan: Plan, *, dry_run: bool, told: Callable[[str], None]) -> list[StepResult]:
+def run_plan(plan: Plan, *, dry_run: bool, progress: Callable[[str], None]) -> list[StepResult]:
     """Runs all steps in order. If one fails, the others are run, except those that need it.
 
-    :param told: receives progress messages.
+    :param progress: receives progress messages.
     """
     results: list[StepResult] = []
     states: dict[str, State] = {}
@@ -63,9 +63,9 @@ def run_plan(plan: Plan, *, dry_run: bool, told: Callable[[str], None]) -> list[
         if missing:
             result = StepResult(step, State.SKIPPED, time.time(), reason=f"it needs {', '.join(missing)}")
         else:
-            told(f"{step.name}: started")
+            progress(f"{step.name}: started")
             result = _run(step, dry_run=dry_run)
-        told(f"{step.name}: {result.state} after {result.seconds:.1f} s{_reason_suffix(result)}")
+        progress(f"{step.name}: {result.state} after {result.seconds:.1f} s{_reason_suffix(result)}")
         results.append(result)
         states[step.name] = result.state
     return results

@@ -1,7 +1,7 @@
-"""Who grants is who asks, whatever name the request has.
+"""Sets the grantor of new grants to the user who sends the request, whatever name the request contains.
 
-Grants that differ in the grantor stand beside each other: under invented names one could be repeated without end, and
-would look like an administrator's. Administrators and services, which grant for users, may name anyone.
+Grants that differ only in the grantor are stored separately. With invented names, a user could repeat a grant without
+limit, and make it look like an administrator's. Administrators, and services that grant for users, may name anyone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def claim(arguments: Any, user: str, decisions: Decisions) -> None:
 
 
 def _granted(arguments: Any) -> Iterator[PrivilegeGrantInfo]:
-    """Of a request of grants, or of one that creates a table with them."""
+    """Yields the grants in a request that grants privileges, or in one that creates a table with grants."""
     for request in (arguments, getattr(arguments, "request", None)):
         bag = getattr(request, "privileges", None)
         if isinstance(bag, PrivilegeBag):

@@ -78,11 +78,11 @@ _REPLICATION_FIELDS = ("replPolicy", "replLastIdInfo", "replSrcTxnIds", "writeEv
 
 
 class AccessDenied(Exception):
-    """The call is refused; `told` is the text for the client."""
+    """The call is refused; `error` is the exception for the client."""
 
-    def __init__(self, told: Exception) -> None:
-        super().__init__(str(told))
-        self.told = told
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 @frozen
@@ -257,9 +257,9 @@ def _check_owner(call: Call, decisions: Decisions, arguments: Any) -> None:
         if is_service:
             return
         ownership.claim(call.method, arguments, user)
-    told = ownership.foreign(call.method, arguments, user, call.stores.transactions)
-    if told is not None and (is_service is False or not decisions.allow(Action.SERVICE, METASTORE)):
-        raise AccessDenied(told)
+    error = ownership.foreign(call.method, arguments, user, call.stores.transactions)
+    if error is not None and (is_service is False or not decisions.allow(Action.SERVICE, METASTORE)):
+        raise AccessDenied(error)
 
 
 def _check_grants(decisions: Decisions, method: str, arguments: Any, session: Session) -> None:

@@ -1,8 +1,8 @@
-"""The hot path of a server that authorizes calls: kept answers are found by the bytes of the request and the decision
-class of the user.
+"""The hot path of a server that authorizes calls: finds kept answers by the bytes of the request and the decision class
+of the user.
 
-Two users share an answer if the policy grants them the same rights. A new policy gives every class another tag, so that
-its first request finds no kept answer and is decided anew.
+Two users share an answer if the policy grants them the same rights. A new policy gives every class a new tag, so that
+its first request finds no kept answer and is decided again.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def claim(method: str, arguments: Any, user: str) -> None:
     if method in TAKING:
         arguments.rqst.user = user
     elif method == "scheduled_query_maintenance":
-        # Who alters a query says anew what is run; one without a user would run as the service itself.
+        # Altering a query defines anew what it runs; a query without a user would run as the service itself.
         if arguments.request.scheduledQuery is not None:
             arguments.request.scheduledQuery.user = user
     elif method in RUN_BY and arguments.rqst.runas:
@@ -87,7 +87,7 @@ def _ids(arguments: Any) -> Iterator[tuple[str, int]]:
 
 
 _STRUCTS: dict[type[Any], tuple[str, ...]] = {}
-"""By class: the fields with a struct that is no table."""
+"""Fields with structs other than tables, by class."""
 
 
 def _inside(struct: Any) -> list[Any]:

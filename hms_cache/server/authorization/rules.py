@@ -214,7 +214,7 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 )
 
 RULES: Mapping[str, Rule] = MappingProxyType({name: rule for rule, names in _METHODS for name in names.split()})
-"""Of each method of the protocol."""
+"""The rule of each method of the protocol."""
 
 _WITHOUT_CATALOGS = """
     add_dynamic_partitions allocate_table_write_ids compact compact2 get_latest_committed_compaction_info
@@ -237,4 +237,4 @@ CHANGES_GRANTS = frozenset(
         *("revoke_privileges", "grant_revoke_privileges", "refresh_privileges"),
     }
 )
-"""After one of these, the next call is decided anew: they change grants or owners."""
+"""Methods that change grants or owners: after one of them, the next call gets new decisions."""

@@ -30,7 +30,7 @@ handlers = HandlerTable()
 
 
 @contextmanager
-def _told_as_hive_does() -> Iterator[None]:
+def _errors_as_in_hive() -> Iterator[None]:
     try:
         yield
     except (InvalidObjectException, NoSuchObjectException) as error:
@@ -40,14 +40,14 @@ def _told_as_hive_does() -> Iterator[None]:
 
 @handlers.write("create_role", audit=lambda a: "create_role")
 def create_role(call: Call, arguments: methods.create_role_args) -> bool:
-    with _told_as_hive_does():
+    with _errors_as_in_hive():
         call.stores.auxiliary.roles.create_role(arguments.role.roleName, arguments.role.ownerName)
         return True
 
 
 @handlers.write("drop_role", audit=lambda a: "drop_role")
 def drop_role(call: Call, arguments: methods.drop_role_args) -> bool:
-    with _told_as_hive_does():
+    with _errors_as_in_hive():
         call.stores.auxiliary.roles.drop_role(arguments.role_name)
         return True
 
@@ -59,7 +59,7 @@ def get_role_names(call: Call, arguments: methods.get_role_names_args) -> list[s
 
 @handlers.write("grant_role", audit=lambda a: "add_role_member")
 def grant_role(call: Call, arguments: methods.grant_role_args) -> bool:
-    with _told_as_hive_does():
+    with _errors_as_in_hive():
         call.stores.auxiliary.roles.grant_role(
             arguments.role_name,
             arguments.principal_name,
@@ -73,7 +73,7 @@ def grant_role(call: Call, arguments: methods.grant_role_args) -> bool:
 
 @handlers.write("revoke_role", audit=lambda a: "remove_role_member")
 def revoke_role(call: Call, arguments: methods.revoke_role_args) -> bool:
-    with _told_as_hive_does():
+    with _errors_as_in_hive():
         roles = call.stores.auxiliary.roles
         roles.revoke_role(arguments.role_name, arguments.principal_name, arguments.principal_type)
         return True
@@ -81,7 +81,7 @@ def revoke_role(call: Call, arguments: methods.revoke_role_args) -> bool:
 
 @handlers.write("grant_revoke_role")
 def grant_revoke_role(call: Call, arguments: methods.grant_revoke_role_args) -> GrantRevokeRoleResponse:
-    with _told_as_hive_does():
+    with _errors_as_in_hive():
         request, roles = arguments.request, call.stores.auxiliary.roles
         option = bool(request.grantOption)
         who = request.roleName, request.principalName, request.principalType
@@ -132,14 +132,14 @@ def list_privileges(call: Call, arguments: methods.list_privileges_args) -> list
 
 @handlers.write("grant_privileges", audit=lambda a: "grant_privileges")
 def grant_privileges(call: Call, arguments: methods.grant_privileges_args) -> bool:
-    with _told_as_hive_does():
+    with _errors_as_in_hive():
         call.stores.auxiliary.privileges.grant_privileges(_grants(arguments.privileges))
         return True
 
 
 @handlers.write("revoke_privileges", audit=lambda a: "revoke_privileges")
 def revoke_privileges(call: Call, arguments: methods.revoke_privileges_args) -> bool:
-    with _told_as_hive_does():
+    with _errors_as_in_hive():
         call.stores.auxiliary.privileges.revoke_privileges(_grants(arguments.privileges))
         return True
 
@@ -148,7 +148,7 @@ def revoke_privileges(call: Call, arguments: methods.revoke_privileges_args) -> 
 def grant_revoke_privileges(
     call: Call, arguments: methods.grant_revoke_privileges_args
 ) -> GrantRevokePrivilegeResponse:
-    with _told_as_hive_does():
+    with _errors_as_in_hive():
         request, privileges = arguments.request, call.stores.auxiliary.privileges
         if request.requestType == GrantRevokeType.GRANT:
             privileges.grant_privileges(_grants(request.privileges))
@@ -161,7 +161,7 @@ def grant_revoke_privileges(
 
 @handlers.write("refresh_privileges")
 def refresh_privileges(call: Call, arguments: methods.refresh_privileges_args) -> GrantRevokePrivilegeResponse:
-    with _told_as_hive_does():
+    with _errors_as_in_hive():
         call.stores.auxiliary.privileges.refresh_privileges(
             arguments.objToRefresh, arguments.authorizer, _grants(arguments.grantRequest.privileges)
         )

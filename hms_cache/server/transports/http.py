@@ -409,8 +409,8 @@ class HttpLayer(Layer):
         user = name.decode("utf-8", "replace")
         most = input_limits().session_name_characters
         if len(user) > most:
-            told = exceeded("session_name_characters")
-            raise _Refusal(400, f"a name of a user has {len(user)} characters; {most} are allowed ({told})")
+            setting = exceeded("session_name_characters")
+            raise _Refusal(400, f"a name of a user has {len(user)} characters; {most} are allowed ({setting})")
         return user
 
     def _check(self, tokens: BearerTokens, token: str) -> None:

@@ -22,7 +22,7 @@ next may be among them."""
 
 _TOO_MANY_LINES = f"the header has too many lines; {MAX_HEADER_LINES} are allowed"
 
-_MAX_TOLD = 300
+_MAX_SHOWN = 300
 """Characters of a refusal: a line of the header may be as long as the whole header."""
 
 _END_OF_HEADER = re.compile(rb"\n\r?\n")
@@ -143,4 +143,4 @@ def _lines(buffered: bytes, max_header_bytes: int) -> int:
 def _in_plain_words(text: str) -> str:
     """Without the names of Python's types."""
     plain = _PYTHONS_BYTES.sub(lambda found: found["array"] or found["bytes"], text)
-    return plain if len(plain) <= _MAX_TOLD else f"{plain[:_MAX_TOLD]}…"
+    return plain if len(plain) <= _MAX_SHOWN else f"{plain[:_MAX_SHOWN]}…"

@@ -366,14 +366,14 @@ def _sent(
 ) -> list[Any]:
     """Sends packets one after the other. SQLAlchemy's events see one execution, as for the driver's own bulk insert."""
     driver = cast(MySqlConnection, connection.connection.dbapi_connection)
-    return told_of(
+    return executed_as_one(
         connection,
         shown,
         lambda: [one for filled in packets for one in driver.send_together(filled, queries=queries, commits=commits)],
     )
 
 
-def told_of(connection: Connection, shown: str, send: Callable[[], list[Any]]) -> list[Any]:
+def executed_as_one(connection: Connection, shown: str, send: Callable[[], list[Any]]) -> list[Any]:
     """Runs `send` inside a transaction, and reports it to SQLAlchemy's events as one execution of the text `shown`.
     Raises what `Connection.execute` does."""
     if not connection.in_transaction():

@@ -22,8 +22,8 @@ from hms_cache.store.engine.direct_statements import (
     DirectQuery,
     Values,
     execute_directly,
+    executed_as_one,
     takes_direct_statements,
-    told_of,
 )
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.values import frozen
@@ -187,5 +187,5 @@ def _ask_in_a_pipeline(
     dialect = connection.dialect
     filled = [question.query.with_values(dialect, question.values) for question in questions]
     shown = "; ".join(text for text, _ in filled)
-    found = told_of(connection, shown, lambda: driver.ask_together(filled, ends=ends))
+    found = executed_as_one(connection, shown, lambda: driver.ask_together(filled, ends=ends))
     return [question.query.rows(dialect, rows) for question, rows in zip(questions, found, strict=True)]

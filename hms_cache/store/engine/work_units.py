@@ -157,9 +157,9 @@ class WriteTransaction:
         self._event_characters += len(event.message)
         most = input_limits().request_event_characters
         if self._event_characters > most and self._events:
-            told = exceeded("request_event_characters")
+            setting = exceeded("request_event_characters")
             raise MetaException(
-                f"The events of this request have more than {most} characters; send it in smaller parts ({told})"
+                f"The events of this request have more than {most} characters; send it in smaller parts ({setting})"
             )
         self._events.append(event)
 

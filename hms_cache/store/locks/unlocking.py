@@ -113,8 +113,8 @@ def heartbeat_txn_range(connection: Connection, request: HeartbeatTxnRangeReques
         raise MetaException(f"Invalid range of transactions: {first} to {last}")
     most = input_limits().heartbeat_range_txns
     if last - first >= most:
-        told = exceeded("heartbeat_range_txns")
-        raise MetaException(f"Invalid range of transactions: {first} to {last}; it may span {most} ({told})")
+        setting = exceeded("heartbeat_range_txns")
+        raise MetaException(f"Invalid range of transactions: {first} to {last}; it may span {most} ({setting})")
     t = TXNS.c
     in_range = t.TXN_ID.between(first, last)
     updated = connection.execute(

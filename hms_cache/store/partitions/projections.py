@@ -32,7 +32,7 @@ memory."""
 _LONGEST_TOLD = 200
 """Characters of an invalid path that an exception quotes."""
 
-_MAX_TOLD = 20
+_MAX_SHOWN = 20
 """Invalid paths that an exception lists."""
 
 
@@ -75,7 +75,7 @@ def _tree(paths: Sequence[str]) -> _Tree:
         else:
             branch[parts[-1]] = {}
     if unknown:
-        told = ", ".join(sorted(unknown)[:_MAX_TOLD])
+        told = ", ".join(sorted(unknown)[:_MAX_SHOWN])
         raise MetaException(f"Invalid partition fields in the projection spec[{told}]")
     return tree
 
@@ -119,6 +119,6 @@ def _like(pattern: str | None) -> LikePattern | None:
         return None
     most = input_limits().name_pattern_characters
     if len(pattern) > most:
-        told = exceeded("name_pattern_characters")
-        raise MetaException(f"A pattern of parameters has {len(pattern)} characters; {most} are allowed ({told})")
+        setting = exceeded("name_pattern_characters")
+        raise MetaException(f"A pattern of parameters has {len(pattern)} characters; {most} are allowed ({setting})")
     return sql_pattern(pattern)

@@ -20,10 +20,10 @@ from hms_cache.expressions import (
     bind,
     evaluate,
     evaluate_expression,
+    filter_errors_for_clients,
     name_patterns,
     parse_filter,
     sql_prefilter,
-    told_to_clients,
 )
 from hms_cache.expressions.bound import BoundOr
 from hms_cache.expressions.hive_tree import parse_expression
@@ -103,7 +103,7 @@ def select_by_each(
     columns = _key_columns(connection, table, any_of_them, candidates)
     selected: list[SelectedPartitions] = []
     for one in each:
-        with told_to_clients():
+        with filter_errors_for_clients():
             result = evaluate_expression(one, columns, limits)
         found = _masked(candidates, result.mask)
         selected.append(
@@ -388,7 +388,7 @@ def _by_filter(
 
 def bound_filter(table: PartitionedTable, text: str, limits: FilterLimits) -> Bound:
     """A filter bound to the table's keys. Raises MetaException."""
-    with told_to_clients():
+    with filter_errors_for_clients():
         return bind(parse_filter(text, limits), table.keys)
 
 
@@ -400,7 +400,7 @@ def selected_by_filter(
     limits: FilterLimits,
 ) -> list[tuple[int, str]]:
     """The candidates that the filter selects. Raises MetaException."""
-    with told_to_clients():
+    with filter_errors_for_clients():
         return _masked(candidates, evaluate(bound, _key_columns(connection, table, bound, candidates), limits))
 
 
@@ -416,7 +416,7 @@ def _by_expression(
 def bound_expression(table: PartitionedTable, selection: contract.ByExpression, limits: FilterLimits) -> Bound:
     """Like `bound_filter`, for Hive's serialized trees."""
     default = selection.default_partition_name or DEFAULT_PARTITION_VALUE
-    with told_to_clients():
+    with filter_errors_for_clients():
         return parse_expression(selection.expression, selection.plain_text, limits).bind(table.keys, default)
 
 
@@ -428,7 +428,7 @@ def selected_by_expression(
     limits: FilterLimits,
 ) -> tuple[list[tuple[int, str]], bool]:
     """Like `selected_by_filter`. Candidates that cannot be decided are included, and the bool is true."""
-    with told_to_clients():
+    with filter_errors_for_clients():
         result = evaluate_expression(bound, _key_columns(connection, table, bound, candidates), limits)
     return _masked(candidates, result.mask), result.has_unknown
 

@@ -70,8 +70,8 @@ def parse_expression(text: str) -> Expression:
     """
     most = input_limits().properties_expression_characters
     if len(text) > most:
-        told = exceeded("properties_expression_characters")
-        raise SelectionError(f"an expression of {len(text)} characters; at most {most} are read ({told})")
+        setting = exceeded("properties_expression_characters")
+        raise SelectionError(f"an expression of {len(text)} characters; at most {most} are read ({setting})")
     return _parsed_and_kept(text) if len(text) <= _LONGEST_KEPT_TEXT else _parsed(text)
 
 
@@ -203,8 +203,8 @@ def _calculate(operator: str, left: Any, right: Any) -> Any:
             text = f"{left}{right}"
             most = input_limits().properties_text_characters
             if len(text) > most:
-                told = exceeded("properties_text_characters")
-                raise SelectionError(f"a text of more than {most} characters ({told})") from None
+                setting = exceeded("properties_text_characters")
+                raise SelectionError(f"a text of more than {most} characters ({setting})") from None
             return text
     a, b = _number(left), _number(right)
     if operator in "/%" and b == 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
-from hms_cache.expressions import parse_filter, told_to_clients
+from hms_cache.expressions import filter_errors_for_clients, parse_filter
 from hms_cache.expressions.table_filter import TableProperties, bind_table_filter
 from hms_cache.metadata.names import matching_names, name_pattern, normalize_catalog, normalize_identifier, qualified
 from hms_cache.metadata.object_names import DatabaseName, TableName
@@ -95,7 +95,7 @@ class StoredTables(TableReads):
 
     def get_table_names_by_filter(self, database: DatabaseName, filter_text: str, limit: int = -1) -> list[str]:
         """See `TableReads.get_table_names_by_filter`."""
-        with told_to_clients():
+        with filter_errors_for_clients():
             table_filter = bind_table_filter(parse_filter(filter_text, self._context.filter_limits))
         keys = sorted(table_filter.parameter_keys)
 
@@ -105,7 +105,7 @@ class StoredTables(TableReads):
             return _read_properties(connection, database, keys)
 
         tables = run_read(self._context.database, read)
-        with told_to_clients():
+        with filter_errors_for_clients():
             names = sorted(table_filter.names(tables, self._context.filter_limits))
         return names if limit < 0 else names[:limit]
 

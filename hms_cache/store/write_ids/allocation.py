@@ -526,8 +526,8 @@ def repl_tbl_writeid_state(
     invalid = sorted({write_id for write_id in source.invalid if write_id <= source.high_watermark})
     if len(invalid) > (most := input_limits().request_transactions):
         # Each becomes a transaction here.
-        told = exceeded("request_transactions")
-        raise MetaException(f"the list has {len(invalid)} open or aborted write ids, and may have {most} ({told})")
+        setting = exceeded("request_transactions")
+        raise MetaException(f"the list has {len(invalid)} open or aborted write ids, and may have {most} ({setting})")
     for batch in batches(invalid, context.transactions.max_open_batch):
         opening = OpenTxnRequest(num_txns=len(batch), user=request.user, hostname=request.hostName)
         txn_ids = open_txns(transaction, context, opening)

@@ -86,8 +86,8 @@ def test_a_client_that_authenticates_is_not_followed_and_told() -> None:
     conversation.replied(b"\x05\0\0\0\0")
     conversation.requested(b"\0\0\0\x04call")
     assert notes == [
-        "connection not followed any more: its client authenticates by SASL, behind which nobody can read: use --walk"
-        " or --replay"
+        "calls of a connection are no longer compared: its client authenticates by SASL, which may encrypt the calls:"
+        " use --walk or --replay"
     ]
 
 
