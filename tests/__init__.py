@@ -1,5 +1,6 @@
-"""The tests. Python keeps what it compiles of them and of us, whatever the environment says (images of containers often
-have it keep nothing): each server that a test starts would compile it all anew, for a second."""
+"""The tests. Python keeps compiled modules of the tests and of this program, even if the environment disables that, as
+images of containers often do: otherwise each server that a test starts would compile them again, which takes a
+second."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Azure's Blob Storage as a program of its own: Azurite, which holds its blobs in memory."""
+"""Azure's Blob Storage as a separate program: Azurite, which holds its blobs in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOt
 
 
 def find() -> Path:
-    """The program; npm brings it at the first use. Raises `downloads.FetchFailed`."""
+    """Returns the program; npm installs it at the first use. Raises `downloads.FetchFailed`."""
 
     def install(path: Path) -> None:
         command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(path), f"azurite@{_VERSION}"]
@@ -48,7 +48,7 @@ class BlobStore:
         self._client.create_container(name)
 
     def put(self, bucket: str, key: str) -> None:
-        """A blob of five bytes; where the key ends in a slash, the marker of a directory, which has none."""
+        """Puts a blob of five bytes; if the key ends in a slash, an empty one, the marker of a directory."""
         if key.endswith("/"):
             self.write(bucket, key.rstrip("/"), b"", hdi_isfolder="true")
         else:

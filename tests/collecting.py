@@ -1,7 +1,7 @@
-"""Several processes collect the same tests: where these are not compiled yet, one does it, and the others find it done.
+"""Lets one of several processes that collect the same tests compile them, so that the others find them compiled.
 
-On a fresh checkout to rewrite the assertions of all test files, and to compile what they import, takes longer than
-everything else that a process does to collect them.
+On a fresh checkout, rewriting the assertions of all test files, and compiling their imports, takes longer than
+everything else in the collection.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 
 def are_compiled(root: Path) -> bool:
-    """Whether most of the test files below `root` are, by this Python and this pytest."""
+    """Whether most of the test files below `root` are compiled by this Python and this pytest."""
     files = [path for path in root.rglob("test_*.py") if "." not in path.parent.name]
     tail = f"{sys.implementation.cache_tag}-pytest-{pytest.__version__}.pyc"
     made = sum((path.parent / "__pycache__" / f"{path.stem}.{tail}").exists() for path in files)
@@ -25,10 +25,8 @@ def are_compiled(root: Path) -> bool:
 
 @contextmanager
 def after_the_first(directory: Path) -> Iterator[None]:
-    """Of the processes that share the directory the first comes to an end of this block before others begin it.
-
-    If it ends without having come there, another one is the first.
-    """
+    """Among the processes that share the directory, the first one finishes this block before others begin it. If it
+    ends without having finished, another one becomes the first."""
     with (directory / "collected").open("a+") as told:
         fcntl.flock(told, fcntl.LOCK_EX)
         told.seek(0)

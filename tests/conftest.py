@@ -76,7 +76,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Nobody looks for cycles in what is collected, which stays; afterwards, where and as often as in a server."""
+    """Garbage collection does not visit what is collected here, which remains; later, it runs where and as often as in
+    a server."""
     gc.disable()
     with compiled_once(session.config):
         result = yield
@@ -89,8 +90,8 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Nobody looks again for cycles in what a file's tests leave for the session, compiled statements above all: a test
-    that looks for its own would take seconds."""
+    """Garbage collection does not visit again what a file's tests leave for the session, above all compiled statements:
+    otherwise a test that collects its own garbage would take seconds."""
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
         gc.freeze()
@@ -98,11 +99,8 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
-    """What needs Spark begins, then files whose tests may take long: they would keep one process busy when the others
-    are done.
-
-    Where a test is run on MariaDB, too, PostgreSQL has its turn in the short soaks.
-    """
+    """Orders tests: first those with Spark, then files with long tests, which would otherwise keep one process busy
+    when the others are done. A test that also runs on MariaDB runs on PostgreSQL only in the short soaks."""
     refuse_too_long(items)
     on_mariadb = {item.nodeid.partition("[")[0] for item in items if "mariadb" in _parameters_of(item)}
     for item in items:
@@ -137,20 +135,21 @@ def _done_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process masks every secret it was given, by value: one test's password may be a word in another's texts."""
+    """A process masks every secret that it was given, by value: one test's password may be a word in another's
+    texts."""
     monkeypatch.setattr(secrets, "_known", set(secrets._known))
     monkeypatch.setattr(secrets, "_pattern", secrets._pattern)
 
 
 @pytest.fixture(autouse=True)
 def _no_lines_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of lines of one kind a process writes one each ten seconds: another test's would be in the way of this one's."""
+    """A process logs at most one line of a kind in ten seconds, so another test's line could suppress this one's."""
     monkeypatch.setattr(layer, "_limited_log", LimitedLog(layer._log))
 
 
 @pytest.fixture(scope="session")
 def database_servers() -> Iterator[ServerLookup]:
-    """The server of a kind, started at its first use and stopped at the end of the session."""
+    """Returns the server of a kind. It starts at the first use and is stopped at the end of the session."""
     files = new_directory()
     started: dict[str, SqliteFiles | DatabaseServer] = {}
     missing: dict[str, str] = {}
@@ -203,7 +202,8 @@ def empty_database(database_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def initialized_database_url(database_server: SqliteFiles | DatabaseServer) -> Iterator[str]:
-    """URL of a database with the schema and the rows of Hive's script, nothing else. Keep its tables as they are."""
+    """URL of a database with the schema and the rows of Hive's script only. Tests must not change its tables'
+    definitions."""
     url = database_server.initialized_database()
     yield url
     database_server.give_back(url)
@@ -211,14 +211,14 @@ def initialized_database_url(database_server: SqliteFiles | DatabaseServer) -> I
 
 @pytest.fixture
 def initialized_database(initialized_database_url: str) -> Iterator[Database]:
-    """A database with the schema and the rows of Hive's script, nothing else (no roles, no database ``default``)."""
+    """A database with the schema and the rows of Hive's script only (no roles, no database ``default``)."""
     with closing(Database(initialized_database_url)) as database:
         yield database
 
 
 @pytest.fixture(params=[*ALL_KINDS, pytest.param("hive", id="hive", marks=[pytest.mark.mariadb, pytest.mark.java])])
 def database_of_any_schema(request: pytest.FixtureRequest, database_servers: ServerLookup) -> Iterator[Database]:
-    """As `initialized_database`, and one of MariaDB made by Hive's script, where case and accents are ignored."""
+    """Like `initialized_database`, and one of MariaDB made by Hive's script, which ignores case and accents."""
     is_of_hive = request.param == "hive"
     server = database_servers("mariadb" if is_of_hive else request.param)
     url = server.create_database() if is_of_hive else server.initialized_database()
@@ -231,7 +231,7 @@ def database_of_any_schema(request: pytest.FixtureRequest, database_servers: Ser
 
 @pytest.fixture
 def sqlite_database(database_servers: ServerLookup) -> Iterator[Database]:
-    """As `initialized_database`, on SQLite only: for tests to which the kind makes no difference."""
+    """Like `initialized_database`, only on SQLite: for tests that do not depend on the kind."""
     server = database_servers("sqlite")
     url = server.initialized_database()
     with closing(Database(url)) as database:
@@ -261,7 +261,7 @@ def start_server(tmp_path: Path, database_servers: ServerLookup) -> Iterator[Ser
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
-    """Spark in a process of its own; a test begins with `SparkProcess.session`."""
+    """Spark in a separate process; a test begins with `SparkProcess.session`."""
     jars: tuple[Path, ...] = ()
     if shutil.which("mvn"):
         jars = (jar(ICEBERG_FOR_SPARK),)

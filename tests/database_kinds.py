@@ -1,4 +1,4 @@
-"""Kinds of databases as parameters of tests, each with its marker."""
+"""Kinds of databases as test parameters, each with its marker."""
 
 from __future__ import annotations
 

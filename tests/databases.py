@@ -67,12 +67,12 @@ _POSTGRESQL_OPTIONS = (
 
 
 class ServerMissing(Exception):
-    """There is no such server and none can be started here; the message says what to install or set."""
+    """The server does not exist and cannot be started here; the message contains what to install or set."""
 
 
 def keep_in_memory() -> None:
-    """From now on databases are made in memory, if there is enough: on a disk, most of the time that making 83 tables
-    takes is spent on writing each of them out at once. What killed runs have left there is removed."""
+    """Creates later databases in memory, if there is enough: on a disk, most of the time for creating 83 tables is
+    spent on writing each of them immediately. Removes what killed runs have left there."""
     global _parent
     if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= _ENOUGH_MEMORY:
         _parent = _MEMORY
@@ -87,7 +87,7 @@ def new_directory() -> Path:
 
 
 def put_in_place(copy: Path, file: Path) -> None:
-    """The copy takes the file's name, in one step as by a restore; it may come from another file system."""
+    """Replaces the file by the copy in one step, like a restore; the copy may be on another file system."""
     beside = file.with_name(f"{file.name}-restored")
     shutil.move(copy, beside)
     beside.replace(file)
@@ -134,10 +134,8 @@ initialized: set[tuple[int | None, str | None]] = set()
 
 
 class DatabaseServer:
-    """A MariaDB or PostgreSQL server, ours to start and stop or a given one.
-
-    Databases with the schema are kept and emptied before each further use, since making 83 tables takes time.
-    """
+    """A MariaDB or PostgreSQL server, started here or given. Databases with the schema are kept and emptied before each
+    further use, since creating 83 tables takes time."""
 
     def __init__(self, url: URL, stop: Callable[[], None] = lambda: None, process_id: int = 0) -> None:
         """`process_id`: of a server of ours."""
@@ -156,7 +154,7 @@ class DatabaseServer:
         return self._url
 
     def admin(self) -> Connection:
-        """A connection of the account that may do everything, in autocommit mode."""
+        """Returns a connection of the account with all rights, in autocommit mode."""
         return self._admin.connect()
 
     def create_database(self) -> str:
@@ -177,7 +175,7 @@ class DatabaseServer:
         self._names.discard(name)
 
     def initialized_database(self) -> str:
-        """A database with the schema and its first rows; to be given back."""
+        """Returns a database with the schema and its first rows, to be given back with `give_back`."""
         if self._idle:
             url = self._idle.pop()
             with self._emptying[url].begin() as connection:
@@ -191,7 +189,8 @@ class DatabaseServer:
         return url
 
     def give_back(self, url: str) -> None:
-        """Ready to be emptied and used again. The test must not have changed its tables' definitions."""
+        """Returns the database, so that it can be emptied and used again. The test must not have changed its tables'
+        definitions."""
         self._idle.append(url)
 
     def stop(self) -> None:
@@ -208,7 +207,7 @@ _STATEMENT_LIMIT_S = 240
 
 
 def _impatient_engine(url: URL, **options: Any) -> Engine:
-    """One connection, whose statements fail after `_STATEMENT_LIMIT_S`."""
+    """Returns an engine with one connection, whose statements fail after `_STATEMENT_LIMIT_S`."""
     if url.get_backend_name() == "postgresql":
         limits: dict[str, object] = {"options": f"-c statement_timeout={_STATEMENT_LIMIT_S}s"}
     else:
@@ -230,7 +229,8 @@ def start_server(kind: str, directory: Path) -> SqliteFiles | DatabaseServer:
 
 
 def start_mariadb(*more: str) -> DatabaseServer:
-    """A private MariaDB server on a free port, without durability, with `more` options. Account root, no password."""
+    """Starts a private MariaDB server on a free port, without durability, with `more` options. Account root, no
+    password."""
     server = shutil.which("mariadbd") or shutil.which("mariadbd", path="/usr/sbin:/usr/libexec")
     install = shutil.which("mariadb-install-db")
     if server is None or install is None:
@@ -258,7 +258,7 @@ def start_mariadb(*more: str) -> DatabaseServer:
 
 
 def start_postgresql() -> DatabaseServer:
-    """A private PostgreSQL server on a free port, without durability. Account postgres, no password."""
+    """Starts a private PostgreSQL server on a free port, without durability. Account postgres, no password."""
     server, initdb = _postgresql("postgres"), _postgresql("initdb")
     directory, user = _server_directory("postgres")
     data = directory / "data"
@@ -293,8 +293,8 @@ def start_galera() -> DatabaseServer:
 
 
 def start_mariadb_replica(primary: DatabaseServer) -> DatabaseServer:
-    """A read-only server that follows one of `start_mariadb` with ``--log-bin`` and a ``--server-id`` other than 2. It
-    holds what is made on the primary from now on, and makes none."""
+    """Starts a read-only replica of a server from `start_mariadb` with ``--log-bin`` and a ``--server-id`` other than
+    2. It has the databases created on the primary from now on, and creates none."""
     replica = start_mariadb("--server-id=2", "--read-only=ON")
     source = primary.admin_url
     with replica.admin() as connection:
@@ -307,7 +307,7 @@ def start_mariadb_replica(primary: DatabaseServer) -> DatabaseServer:
 
 
 def start_postgresql_standby(primary: DatabaseServer) -> DatabaseServer:
-    """A hot standby that follows a server of `start_postgresql`. It holds the primary's databases, and makes none."""
+    """Starts a hot standby of a server from `start_postgresql`. It has the primary's databases, and creates none."""
     server, basebackup = _postgresql("postgres"), _postgresql("pg_basebackup")
     directory, user = _server_directory("postgres")
     data = directory / "data"
@@ -360,7 +360,7 @@ def closing(database: Database) -> Iterator[Database]:
 
 
 class StatementCount:
-    """What `count_statements` saw: the statements in order, transaction control left out."""
+    """The statements that `count_statements` recorded, in order, without transaction control."""
 
     def __init__(self) -> None:
         self.statements: list[str] = []
@@ -372,7 +372,7 @@ class StatementCount:
 
 @contextmanager
 def count_statements(database: Database) -> Iterator[StatementCount]:
-    """Every statement that this process sends to the database meanwhile, from any thread."""
+    """Records every statement that this process sends to the database meanwhile, from any thread."""
     seen = StatementCount()
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
@@ -389,7 +389,7 @@ def count_statements(database: Database) -> Iterator[StatementCount]:
 
 
 def _empty_and_fill(connection: Connection) -> None:
-    """Delete every row, begin self-numbered ids again, and put the first rows in: by a question and a packet."""
+    """Deletes all rows, resets self-numbered ids, and inserts the first rows, with one query and one packet."""
     dialect = connection.dialect
     quote = dialect.identifier_preparer.quote
     probes = [f"(SELECT '{name}' FROM {quote(name)} LIMIT 1)" for name in METADATA.tables]
@@ -416,7 +416,7 @@ _insertions: dict[str, list[str]] = {}
 
 
 def _first_rows(dialect: Dialect) -> list[str]:
-    """What puts them in; of a kind of server it is always the same."""
+    """Returns the statements that insert the first rows; always the same for a kind of server."""
     if dialect.name not in _insertions:
         _insertions[dialect.name] = [
             str(insert(table).values(rows).compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
@@ -440,7 +440,8 @@ _RESTART_OF_POSTGRESQL = (
 
 
 def _server_directory(account: str) -> tuple[Path, str | None]:
-    """A new directory (short: sockets live in it) and the account that a server of root's has to run as."""
+    """Returns a new directory (with a short path, since it contains sockets) and the account under which a server
+    started by root has to run."""
     directory = new_directory()
     if os.geteuid() != 0:
         return directory, None

@@ -1,4 +1,4 @@
-"""What tests and benchmarks fetch from package registries at the first use, and keep in the user's cache folder."""
+"""Downloads from package registries for tests and benchmarks, at the first use, into the user's cache folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FETCH_LIMIT_S = 900
 
 
 class FetchFailed(Exception):
-    """A registry cannot be reached, or has not what was asked for, or takes longer than the limit."""
+    """A registry cannot be reached, does not have the package, or takes longer than the limit."""
 
 
 def cache_folder() -> Path:
@@ -52,8 +52,8 @@ def run(
     limit_s: float = FETCH_LIMIT_S,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """A program that fetches something, with these variables besides its own. Raises `FetchFailed`, with the end of
-    what it wrote."""
+    """Runs a program that downloads something, with these additional variables. Raises `FetchFailed` with the end of
+    its output."""
     if shutil.which(command[0]) is None:
         raise FetchFailed(f"needs {Path(command[0]).name}")
     try:
@@ -76,7 +76,7 @@ def run(
 
 
 def go_program(package: str, version: str) -> Path:
-    """A program that Go builds, of the version that is named, whatever the machine has. Raises `FetchFailed`."""
+    """Returns a program built by Go, in the given version, whatever is installed. Raises `FetchFailed`."""
     name = package.rpartition("/")[2]
 
     def install(path: Path) -> None:
@@ -86,7 +86,8 @@ def go_program(package: str, version: str) -> Path:
 
 
 def artifact(coordinates: str, folder: str = "jars") -> Path:
-    """The file of ``group:name:version[:type:classifier]``, by Maven, kept in this folder. Raises `FetchFailed`."""
+    """Returns the file of ``group:name:version[:type:classifier]``, by Maven, kept in this folder. Raises
+    `FetchFailed`."""
 
     def copy(path: Path) -> None:
         command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={coordinates}"]
@@ -116,7 +117,8 @@ def unpacked(coordinates: str, home: str, is_needed: Callable[[str], bool] = lam
 
 
 def dependencies(name: str, project: str, options: Sequence[str] = ()) -> Path:
-    """The directory of the jars that a Maven project depends on, kept under this name. Raises `FetchFailed`."""
+    """Returns the directory of the jars on which a Maven project depends, kept under this name. Raises
+    `FetchFailed`."""
 
     def copy(path: Path) -> None:
         path.mkdir()

@@ -1,5 +1,5 @@
-"""Google Cloud Storage as a program of its own: gcp-storage-emulator, or fake-gcs-server, which lists in pages and
-serves several requests at a time. Both hold their objects in memory."""
+"""Google Cloud Storage as a separate program: gcp-storage-emulator, or fake-gcs-server, which lists in pages and serves
+several requests at a time. Both hold their objects in memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GoogleStore:
         self._ask("/storage/v1/b?project=tests", json.dumps({"name": name}).encode(), "application/json")
 
     def put(self, bucket: str, key: str) -> None:
-        """An object of five bytes, or none where the key ends in a slash."""
+        """Puts an object of five bytes; an empty one if the key ends in a slash."""
         self.write(bucket, key, b"" if key.endswith("/") else b"12345")
 
     def write(self, bucket: str, key: str, content: bytes) -> None:
@@ -81,7 +81,7 @@ def google_store(directory: Path) -> Iterator[GoogleStore]:
 
 
 def find_paged() -> Path:
-    """The program fake-gcs-server; Go builds it at the first use. Raises `downloads.FetchFailed`."""
+    """Returns the program fake-gcs-server; Go builds it at the first use. Raises `downloads.FetchFailed`."""
     return downloads.go_program("github.com/fsouza/fake-gcs-server", "v1.56.1")
 
 

@@ -1,4 +1,4 @@
-"""Object stores of several kinds under one form: a database's directory in a bucket, and what is in it."""
+"""Object stores of several kinds with one interface: a database's directory in a bucket, and its objects."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class LakeServer(Protocol):
     def make_bucket(self, name: str) -> None: ...
 
     def put(self, bucket: str, key: str) -> None:
-        """An object of five bytes; the marker of a directory where the key ends in a slash."""
+        """Puts an object of five bytes; the marker of a directory if the key ends in a slash."""
 
     def keys(self, bucket: str) -> list[str]:
-        """All of them, in order; markers end in a slash, whatever their keys are."""
+        """Returns all keys in order; markers end in a slash, whatever their keys are."""
 
 
 class LakeServers:

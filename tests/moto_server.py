@@ -1,4 +1,4 @@
-"""S3 as a program of its own: moto's server, which holds its objects in memory."""
+"""S3 as a separate program: moto's server, which holds its objects in memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ server.serve_forever()
 
 
 class Traffic(NamedTuple):
-    """What was asked of a store: requests of all kinds, and bytes sent of each object, by ``bucket/key``."""
+    """The traffic of a store: requests of all kinds, and bytes sent of each object, by ``bucket/key``."""
 
     requests: int
     sent: dict[str, int]

@@ -1,4 +1,4 @@
-"""Servers that are programs of their own."""
+"""Servers that are separate programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.servers import PATIENCE_S
 
 @contextmanager
 def running(command: Sequence[str], log: Path, port_in: Callable[[str], int | None] = int) -> Iterator[int]:
-    """The port of a server that is ready, stopped at the end. `port_in`: of a line that it prints; None: none."""
+    """Yields the port of a server that is ready; stops it at the end. `port_in` finds it in an output line; None: not
+    printed."""
     with log.open("w") as errors:
         process = subprocess.Popen(command, cwd=log.parent, stdout=subprocess.PIPE, stderr=errors, text=True)
     timer = threading.Timer(PATIENCE_S, process.kill)
@@ -40,7 +41,7 @@ def running(command: Sequence[str], log: Path, port_in: Callable[[str], int | No
 
 @contextmanager
 def listening(command_on: Callable[[int], Sequence[str]], log: Path, **environment: str) -> Iterator[int]:
-    """The port of a server that cannot choose one itself, and prints nothing when it is ready; stopped at the end."""
+    """Yields the port of a server that cannot choose one, and prints nothing when it is ready; stops it at the end."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port: int = free.getsockname()[1]
     with log.open("w") as output:

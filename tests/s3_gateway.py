@@ -1,4 +1,4 @@
-"""S3 over a file system as a program of its own: the Versity gateway, whose keys are files in directories."""
+"""S3 over a file system as a separate program: the Versity gateway, whose keys are files in directories."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _PROGRAM, _VERSION = "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"
 
 
 def find() -> Path:
-    """The program; Go builds it at the first use, in three minutes on two cores. Raises `downloads.FetchFailed`."""
+    """Returns the program; Go builds it at the first use, in three minutes on two cores. Raises
+    `downloads.FetchFailed`."""
     return downloads.go_program(_PROGRAM, _VERSION)
 
 
 @contextmanager
 def gateway(program: Path, directory: Path) -> Iterator[Buckets]:
-    """A server that is ready, stopped at the end. Its buckets are the directories in `directory`/buckets."""
+    """Yields a server that is ready; stops it at the end. Its buckets are the directories in `directory`/buckets."""
     buckets = directory / "buckets"
     buckets.mkdir()
 

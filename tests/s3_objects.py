@@ -1,4 +1,4 @@
-"""The buckets of a server that speaks S3, and their objects."""
+"""The buckets of an S3 server and their objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Buckets:
         self._client.call_s3("create_bucket", Bucket=name)
 
     def put(self, bucket: str, key: str, storage_class: str = "STANDARD") -> None:
-        """An object of five bytes, or none where the key ends in a slash."""
+        """Puts an object of five bytes; an empty one if the key ends in a slash."""
         content = b"" if key.endswith("/") else b"12345"
         self._client.call_s3("put_object", Bucket=bucket, Key=key, Body=content, StorageClass=storage_class)
 

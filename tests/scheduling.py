@@ -1,4 +1,4 @@
-"""Which tests run in one process: those of a file, and all of the files that use Spark."""
+"""Decides which tests run in one process: those of a file, and all of the files that use Spark."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SPARK = "tests with Spark"
 
 @cache
 def group_of(file: str, root: Path) -> str:
-    """Each process has a Spark of its own: to start one, and to have it load its classes, takes longer than most tests
-    with it. A file that is not there is a group by itself."""
+    """Returns the test's group. Each process has its own Spark, and starting it and loading its classes takes longer
+    than most tests with it. A missing file is a group by itself."""
     path = root / file
     return SPARK if path.is_file() and "mark.spark" in path.read_text(encoding="utf-8") else file
 
@@ -35,7 +35,8 @@ class FilesScheduling(LoadFileScheduling):
         return group_of(super()._split_scope(nodeid), self._root)
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """The test that ended the process, if it did not end by itself; those that it had not begun are for others."""
+        """Returns the test that ended the process, if the process did not end by itself. Its remaining tests go to
+        other processes."""
         pending = {
             scope: [test for test, is_done in tests.items() if not is_done]
             for scope, tests in self.assigned_work.pop(node).items()
@@ -47,7 +48,8 @@ class FilesScheduling(LoadFileScheduling):
         return ended
 
     def _reschedule(self, node: WorkerController) -> None:
-        """A process begins a test when it knows the next one, and asks for more when it has ended one."""
+        """Gives processes more tests: a process begins a test when it knows the next one, and requests more after
+        each."""
         if node not in self.registered_collections:
             return  # in the place of another one; it is given its tests when it has collected them
         while not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2:

@@ -20,7 +20,8 @@ __all__ = ["PATIENCE_S", "ServerProcess", "metastore_client", "server_process"]
 
 
 class ServerProcess(StartedServer):
-    """Forked by an interpreter that has imported what servers import, where that makes no difference."""
+    """A server process, forked by an interpreter that has imported what servers import, unless that makes a
+    difference."""
 
     is_forked = True
     """False: started by the system, with all of its memory its own."""
@@ -55,7 +56,8 @@ def server_process(
     settings: dict[str, object] | None = None,
     is_forked: bool = True,
 ) -> Iterator[ServerProcess]:
-    """A server that is ready; stopped at the end, which it must do in order. `is_forked`: as in `ServerProcess`."""
+    """Yields a server that is ready. At the end it is stopped, and must stop in order. `is_forked`: as in
+    `ServerProcess`."""
     server = ServerProcess(directory, database_url, settings)
     server.is_forked = is_forked
     server.start()

@@ -1,4 +1,4 @@
-"""No test goes on for ever: it fails at its limit, and its process ends if the test does not let go of it even then."""
+"""Limits the time of tests: a test fails at its limit, and its process ends if the test still does not end."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ def note_errors(config: pytest.Config) -> None:
 
 
 def limit_of(item: pytest.Item) -> float:
-    """Seconds: of its mark, of the command line, of the settings, in this order, as pytest-timeout has them."""
+    """Returns the limit in seconds: from its mark, the command line, or the settings, in this order, like
+    pytest-timeout."""
     mark = item.get_closest_marker("timeout")
     given = mark.args[0] if mark is not None else item.config.getoption("timeout")
     return float(item.config.getini("timeout") if given is None else given)
 
 
 def refuse_too_long(items: list[pytest.Item]) -> None:
-    """Raises `pytest.UsageError` where a mark gives more than a test of every day may take."""
+    """Raises `pytest.UsageError` if a mark sets a longer limit than an ordinary test may have."""
     for item in items:
         mark, is_long = item.get_closest_marker("timeout"), item.get_closest_marker("long") is not None
         if mark is not None and mark.args[0] > LONGEST_S and not (is_long and item.get_closest_marker("soak")):

@@ -38,9 +38,9 @@ def instructions(work: Callable[[], object]) -> int:
 
 
 class CountedLock:
-    """Stands in for a lock that is held for a moment only: counts what its thread does meanwhile. Not for two threads.
+    """Replaces a lock that is held only for a moment: counts what its thread does meanwhile. Not thread-safe.
 
-    Tests put it in the place of the one of a cache: `cache._lock`, and `Reading._view` where there is one.
+    Tests put it in the place of a cache's lock: `cache._lock`, and `Reading._view` if there is one.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""A server in this process with a management port, asked over HTTP."""
+"""A server in this process with a management port, called over HTTP."""
 
 from __future__ import annotations
 
@@ -111,6 +111,6 @@ class Running:
 
 
 def hms_cache(directory: Path, *arguments: str) -> tuple[int, str]:
-    """The program in a process of its own: (exit status, what it wrote)."""
+    """Runs the program in a separate process. Returns (exit status, output)."""
     done = run_command(arguments, directory)
     return done.returncode, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""A program without other threads, so that it can fork the process of the prewarm; prints what it saw as JSON."""
+"""A program without other threads, so that it can fork the process of the prewarm; prints its results as JSON."""
 
 from __future__ import annotations
 

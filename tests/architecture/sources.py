@@ -1,4 +1,4 @@
-"""What tests look for in the text of modules, without going through each of their expressions."""
+"""Finds statements in modules, without visiting each expression."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """All that stand in a module or a function, also those inside others. Most of a tree are expressions."""
+    """Yields all statements in a module or function, including nested ones. Most nodes of a tree are expressions."""
     todo: list[ast.AST] = [tree]
     while todo:
         for child in ast.iter_child_nodes(todo.pop()):
@@ -21,11 +21,11 @@ def statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 @cache
 def imports_of(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
-    """The statements of a module that import, also those inside functions; read once."""
+    """Returns the import statements of a module, including those inside functions; cached."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return tuple(one for one in statements(tree) if isinstance(one, ast.Import | ast.ImportFrom))
 
 
 def is_of_the_module(statement: ast.stmt) -> bool:
-    """Whether it stands outside of everything else, and is carried out when the module is imported."""
+    """Whether a statement is at the module's top level, and so is executed when the module is imported."""
     return statement.col_offset == 0

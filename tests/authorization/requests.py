@@ -1,4 +1,4 @@
-"""Requests of every method, filled at random, with names in every place that can hold one."""
+"""Random requests of every method, with names in every field that can hold one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IN_PAIRS = {name: place for pair in (*PAIRS, REFERENCED) for place, name in enu
 
 
 class Names:
-    """What is put where a name can stand: one and the same object, or any."""
+    """The values of fields for names: always the same object, or any."""
 
     def __init__(self, chance: random.Random, one: tuple[str, str, str] | None = None) -> None:
         self.chance = chance

@@ -20,10 +20,8 @@ MakeServer = Callable[..., Server]
 
 @pytest.fixture
 def servers(sqlite_database: Database, tmp_path: Path) -> Iterator[MakeServer]:
-    """Makes servers on one database: `servers(options, clock, settings)`.
-
-    Closed, and their caches checked, at the end.
-    """
+    """Creates servers on one database: `servers(options, clock, settings)`. At the end, they are closed and their
+    caches checked."""
     url = sqlite_database.url.render_as_string(hide_password=False)
     with contextlib.ExitStack() as stack:
 

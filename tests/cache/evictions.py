@@ -1,4 +1,5 @@
-"""Takes things out of a cache at random, as a budget and changes do: reads may cost more then, never differ."""
+"""Evicts random parts of a cache, as a budget or changes do. Reads may then cost more, but must give the same
+answers."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from hms_cache.cache.weights import weight_of
 
 
 def evict_at_random(cache: SharedCache, chance: random.Random) -> None:
-    """One table, one facet of one, some partitions or a segment of one, or what a smaller budget would not hold. Loads
-    on their way go on, as beside any eviction."""
+    """Evicts a table, a facet, some partitions or a segment, or whatever a smaller budget would not hold. As in other
+    evictions, loads in progress continue."""
     with cache.view():
         entries = sorted(cache.tables.values(), key=lambda one: one.key)
         if not entries:

@@ -1,4 +1,4 @@
-"""Servers without sockets: the parts of one, each with a database handle of its own, on one database."""
+"""Servers without sockets: the parts of servers on one database, each with its own database handle."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ IDENTITY = Identity("this build", "these settings")
 
 @dataclass
 class Server:
-    """The stores of one server. `reads` notes why each read was answered as it was."""
+    """The stores of one server. `reads` records how each read was answered."""
 
     url: str
     directory: Path
@@ -95,7 +95,7 @@ class Server:
         return Both(self.cache.reads, self.objects.writes)
 
     def write_dump(self, path: Path) -> bool:
-        """Writes what is held; whether there was something that could be written."""
+        """Writes a cache dump. Returns whether there was something to write."""
         captured = capture(self.cache.shared, self.poller.position, threading.Event())
         if captured is None:
             return False
@@ -112,7 +112,7 @@ class Server:
             self.database.close()
 
     def during_loads(self, action: Callable[[], object]) -> None:
-        """Does this in each load from now on, after its snapshot was closed and before anything is installed."""
+        """From now on, calls this in each load, after its snapshot was closed and before anything is installed."""
         loader, go_on = self.cache.loader, self.cache.loader.bring_up_to
 
         def act_first(fence: int) -> bool:
@@ -122,7 +122,7 @@ class Server:
         loader.bring_up_to = act_first  # type: ignore[method-assign]
 
     def loaded(self) -> list[Wanted]:
-        """What is asked of the loader from now on, as a list that grows."""
+        """Returns a growing list of what is requested from the loader from now on."""
         asked: list[Wanted] = []
         loader, go_on = self.cache.loader, self.cache.loader.load
 
@@ -135,7 +135,7 @@ class Server:
         return asked
 
     def reasons(self) -> list[Reason]:
-        """Why the reads since the last call were answered as they were."""
+        """Returns how the reads since the last call were answered."""
         taken = [reason for _, reason in self.reads]
         self.reads.clear()
         return taken
@@ -204,10 +204,8 @@ def changed_table(store: MetadataStore, database: str, name: str, **parameters: 
 
 
 def encoded(ask: Callable[[], Any]) -> Any:
-    """An answer as bytes, or the exception's type and text: what two stores must agree on.
-
-    Another exception than a client would get is a defect, of the test or of both stores.
-    """
+    """Returns an answer as bytes, or the exception's type and text; two stores must agree on it. Any exception that no
+    client would get is a defect, of the test or of both stores."""
     try:
         answer = ask()
     except TException as error:

@@ -1,4 +1,5 @@
-"""Fixtures of the tests with real clients. Servers and Spark are those of `tests.conftest`, which jobs use too."""
+"""Fixtures of the tests with real clients. Servers and Spark come from `tests.conftest`, which the tests of jobs
+share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test classes of other projects (JUnit 5, from Maven Central), fetched and run with JUnit's console launcher."""
+"""Test classes of other projects (JUnit 5, from Maven Central), downloaded and run with JUnit's console launcher."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ CLASS_TIMEOUT_S = 600
 
 @dataclass(frozen=True)
 class Outcome:
-    """The tests of one class by name; a test with arguments has one name for each of them.
-
-    `unfit` are those that the class itself leaves out (an assumption is not met); `output` is what JUnit printed.
-    """
+    """The tests of one class by name; a test with arguments has one name for each of them. `unfit` are those that the
+    class itself skips (an assumption is not met); `output` is what JUnit printed."""
 
     passed: frozenset[str]
     failed: frozenset[str]
@@ -33,7 +31,7 @@ def project(dependencies: Sequence[str]) -> str:
 
 
 def dependency(artifact: str, more: str = "", without: Sequence[str] = ()) -> str:
-    """`group:name:version`, without what these groups would bring along."""
+    """Returns the dependency `group:name:version` without the dependencies of these groups."""
     group, name, version = artifact.split(":")
     exclusions = "".join(
         f"<exclusion><groupId>{group}</groupId><artifactId>*</artifactId></exclusion>" for group in without
@@ -47,14 +45,15 @@ def dependency(artifact: str, more: str = "", without: Sequence[str] = ()) -> st
 def run_class(
     name: str, directory: Path, class_path: str, properties: Mapping[str, str], options: Sequence[str] = ()
 ) -> Outcome:
-    """Runs one class in this directory. Raises AssertionError when JUnit did not come to its end, or found no tests."""
+    """Runs one class in this directory. Raises AssertionError if JUnit did not finish, or found no tests."""
     return run_classes([name], directory, class_path, properties, options)[name]
 
 
 def run_classes(
     names: Sequence[str], directory: Path, class_path: str, properties: Mapping[str, str], options: Sequence[str] = ()
 ) -> dict[str, Outcome]:
-    """Runs classes in one JVM, one after the other; each result has all that JUnit printed. Raises as `run_class`."""
+    """Runs classes in one JVM, one after the other; each result contains all that JUnit printed. Raises like
+    `run_class`."""
     reports = directory / f"reports-{names[0].rpartition('.')[2]}"
     finished = subprocess.run(
         [

@@ -1,4 +1,4 @@
-"""Any write of a catalog that clients make, and any read that memory may answer, drawn at random, over Thrift."""
+"""Random writes of the catalog and reads that memory may answer, over Thrift."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Place:
 
     @property
     def sent(self) -> str:
-        """The database as calls without a field for the catalog name it."""
+        """Returns the database as in calls without a field for the catalog."""
         return self.database if self.catalog == "hive" else f"@{self.catalog}#{self.database}"
 
 
@@ -43,7 +43,7 @@ PLACES += [Place("c2", "d1", name) for name in ("t1", "acid")]
 
 @dataclass
 class Known:
-    """What a client has been told, and may send again when it is no longer true."""
+    """What a client has received, and may send again when it is no longer true."""
 
     lists: dict[Place, list[str]] = field(default_factory=dict)
     ids: dict[Place, list[int]] = field(default_factory=dict)
@@ -85,13 +85,14 @@ def statistics(place: Place, partition: str | None, columns: tuple[str, ...], nu
 
 
 class Writes:
-    """Draws writes. Each is a text and what carries it out; most of them can be made."""
+    """Draws writes. Each consists of a text and a function that executes it; most of them succeed."""
 
     def __init__(
         self, chance: random.Random, known: Known, without: frozenset[str] = frozenset(), most: int = 1_000
     ) -> None:
-        """`without`: names of its methods that are not drawn. `most`: so many kinds, drawn once, so that each comes
-        again and again."""
+        """:param without: names of its methods that are not drawn.
+        :param most: number of kinds to draw once, so that each comes repeatedly.
+        """
         self._chance = chance
         self.known = known
         kinds = [getattr(self, name) for name in sorted(dir(self)) if name.startswith("w_")]
@@ -621,7 +622,7 @@ class Writes:
 
 
 def write_id_list(c: Connection, place: Place, txn: int = 0) -> str:
-    """The list of the table as a reader's snapshot has it now."""
+    """Returns the table's write-id list of a reader's current snapshot."""
     opened = c.get_open_txns()
     text = f"{opened.txn_high_water_mark}:{opened.min_open_txn or 9223372036854775807}:"
     others = sorted(one for one in opened.open_txns if one != txn)

@@ -1,4 +1,4 @@
-"""Any read of the catalog with any of its fields, drawn at random from the protocol's own description."""
+"""Random reads of the catalog with any of their fields, generated from the protocol's description."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def read_methods() -> list[str]:
 
 
 class Requests:
-    """Draws requests. Their names are those of the catalog of the `every_write` tests."""
+    """Draws requests. Their names are those in the catalog of the `every_write` tests."""
 
     def __init__(self, chance: random.Random, facts: Facts) -> None:
         self._chance = chance

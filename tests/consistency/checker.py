@@ -41,7 +41,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """When each event can have been committed, by the clocks of clients. Index 0 stands for event 1."""
+    """When each event can have been committed, according to the clients' clocks. Index 0 stands for event 1."""
 
     not_before_s: Sequence[float]
     not_after_s: Sequence[float]
@@ -51,12 +51,12 @@ class Commits:
         return bisect_right(self.not_before_s, time_s)
 
     def last_certain(self, time_s: float) -> int:
-        """The last event that must have been committed before then."""
+        """Returns the last event that must have been committed by then."""
         return bisect_left(self.not_after_s, time_s)
 
 
 def match_writes(history: History, changes: Sequence[Change]) -> tuple[dict[int, Write], list[Violation]]:
-    """Writes by event id; P10: what was acknowledged has an event, what was refused has none."""
+    """Returns writes by event id. P10: each acknowledged write has an event, and no refused one has."""
     by_label = {write.label: write for write in history.writes if write.label}
     drops: dict[tuple[str, ...], list[Write]] = {}
     for write in sorted((one for one in history.writes if one.key and one.done), key=lambda one: one.started_s):
@@ -87,10 +87,10 @@ def match_writes(history: History, changes: Sequence[Change]) -> tuple[dict[int,
 
 
 def _given_up(changes: Sequence[Change], told: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """Keys of the opening and the end of transactions that no client was told of, both of which must be there.
+    """Returns keys of the opening and the end of transactions of which no client knows; both must exist.
 
-    A server that takes longer to open one than `transactions.open_timeout_ms`, as one does that was stopped meanwhile,
-    ends it at once and opens another one.
+    If a server takes longer than `transactions.open_timeout_ms` to open a transaction, for example because it was
+    stopped meanwhile, it ends it at once and opens another one.
     """
     opened = {change.key[1:] for change in changes if change.key[:1] == ("open",)}
     ended = {change.key[1:] for change in changes if change.key[:1] == ("abort",)}
@@ -99,7 +99,7 @@ def _given_up(changes: Sequence[Change], told: set[tuple[str, ...]]) -> set[tupl
 
 
 def commit_times(writes: dict[int, Write], count: int) -> Commits:
-    """Events are committed in the order of their ids: each bounds its neighbours."""
+    """Bounds the times of events, which are committed in the order of their ids: each bounds its neighbours."""
     lower, upper = [-NEVER_S] * count, [-NEVER_S] * count
     highest = -NEVER_S
     for event_id in range(1, count + 1):
@@ -122,7 +122,7 @@ def commit_times(writes: dict[int, Write], count: int) -> Commits:
 
 
 def check(history: History, changes: Sequence[Change], max_staleness_s: float) -> list[Violation]:
-    """Everything that cannot be explained; empty: the history keeps P1, P3, P4, P6 and P10."""
+    """Returns everything that cannot be explained; empty if the history satisfies P1, P3, P4, P6 and P10."""
     writes, violations = match_writes(history, changes)
     commits = commit_times(writes, len(changes))
     own = own_writes(writes)

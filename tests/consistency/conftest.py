@@ -11,6 +11,6 @@ from tests.databases import closing
 
 @pytest.fixture
 def initialize(database_url: str) -> None:
-    """The new database gets the schema, and no row more than that."""
+    """Creates the schema in the new database, and only its first rows."""
     with closing(Database(database_url)) as database:
         init_schema(database)

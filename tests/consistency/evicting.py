@@ -1,4 +1,4 @@
-"""The real server, which loses parts of what it remembers at random, all the time."""
+"""The real server, which evicts random parts of its cache all the time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def install() -> None:
 
 
 def program(mutant: str | None = None) -> str:
-    """What a process runs, perhaps with a rule of coherence taken out, too."""
+    """Returns the program of a process, optionally with one rule of coherence removed."""
     root = str(Path(__file__).parents[2])
     start = (
         f"from tests.consistency.mutants import main; main({mutant!r})"

@@ -1,7 +1,7 @@
-"""A database server and its replica, and the moves of a failover that loses one event.
+"""A database server and its replica, and the steps of a failover that loses one event.
 
-What the database holds is read here by statements on its own tables, at the server itself: not through a proxy, and not
-through anything of ours that remembers.
+The contents of the database are read with separate statements, directly at the server: not through a proxy, and not
+through code of this project with a cache.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ACCOUNT = "metastore"
 
 
 class Pair:
-    """Primary and replica, with one database that both hold. Stopped with the stack."""
+    """Primary and replica with one database. Stopped with the stack."""
 
     def __init__(self, kind: str, directory: Path, stack: ExitStack) -> None:
         self.kind = kind
@@ -63,7 +63,7 @@ class Pair:
         self._writers: dict[int, MetadataStore] = {}
 
     def _make_account(self) -> None:
-        """One that `read_only` stops: the administrator's is above it."""
+        """Creates an account to which `read_only` applies; it does not apply to the administrator's."""
         with self.primary.admin() as connection:
             connection.exec_driver_sql(f"CREATE USER '{_ACCOUNT}'@'127.0.0.1'")
             connection.exec_driver_sql(
@@ -71,7 +71,7 @@ class Pair:
             )
 
     def url(self, server: DatabaseServer, port: int | None = None) -> str:
-        """Of the metastore's account at this server, through another port if given."""
+        """Returns the URL of the metastore's account at this server, through another port if given."""
         url = server.admin_url.set(database=self.name, port=port or server.admin_url.port)
         if self.kind == "mariadb":
             url = url.set(username=_ACCOUNT)
@@ -125,7 +125,7 @@ class Pair:
         wait_until(is_equal, "the replica has caught up")
 
     def stop_replication(self) -> None:
-        """What the primary commits from now on is lost when the replica is promoted."""
+        """Stops replication: later commits of the primary are lost when the replica is promoted."""
         with self.replica.admin() as connection:
             if self.kind == "mariadb":
                 connection.exec_driver_sql("STOP SLAVE")
@@ -145,12 +145,12 @@ class Pair:
                 connection.exec_driver_sql("SELECT pg_promote()")
 
     def demote(self) -> None:
-        """The primary takes no more writes, and says so; its connections stay."""
+        """Makes the primary read-only; its connections stay open."""
         with self.primary.admin() as connection:
             connection.exec_driver_sql("SET GLOBAL read_only = 1")
 
     def hang(self) -> None:
-        """The primary answers nobody, and closes nothing, until the end of the test."""
+        """Makes the primary hang until the end of the test: it does not answer, and closes no connection."""
         processes = [self.primary.process_id]
         if self.kind == "postgresql":
             children = Path(f"/proc/{processes[0]}/task/{processes[0]}/children").read_text()
@@ -166,7 +166,8 @@ def _signal(processes: list[int], number: signal.Signals) -> None:
 
 
 class Epochs:
-    """What the database held, and when: `began` before the first commit of a state, until after the next one's."""
+    """The states of the database and their times: from `began`, before the first commit of a state, until after the
+    next state's."""
 
     def __init__(self) -> None:
         self.states: list[Versions] = []
@@ -174,7 +175,7 @@ class Epochs:
         self.until_s: list[float] = []
 
     def begin(self, make: Callable[[], object], read: Callable[[], Versions]) -> None:
-        """Runs what brings the next state, and notes it. The last one may be seen until that has ended."""
+        """Runs a change to the next state, and records it. The previous state may be visible until it has ended."""
         began_s = time.monotonic()
         make()
         ended_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""What clients did and saw, with their clocks, and what the catalog was after each event of the log."""
+"""The calls of clients and their answers, with the clients' clocks, and the catalog after each event of the log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ State = Mapping[Place, TableState]
 
 @dataclass(slots=True)
 class Write:
-    """One write as its client saw it. `label` is in the event's message, or `key` tells which drop it was."""
+    """One write as its client saw it. The event's message contains `label`, or `key` identifies the drop."""
 
     server: int | str
     kind: str
@@ -68,7 +68,7 @@ class Read:
 
 @dataclass(slots=True)
 class History:
-    """All of a run. Lists are appended to by many threads (an append is atomic)."""
+    """The history of a run. Many threads append to its lists (appending is atomic)."""
 
     writes: list[Write] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
@@ -78,7 +78,7 @@ class History:
 
 
 def shown(state: State, kind: str, arguments: Sequence[Any]) -> Any:
-    """What a read of this kind must answer when the catalog is `state`."""
+    """Returns the correct answer of a read of this kind when the catalog is `state`."""
     match kind:
         case "names":
             return tuple(sorted(place.table for place in state if place.database == arguments[0]))
@@ -111,7 +111,7 @@ def shown(state: State, kind: str, arguments: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an event did: the state after it, and what tells whose write it was."""
+    """The effect of an event: the state after it, and what identifies its write."""
 
     event_id: int
     state: State
@@ -137,7 +137,7 @@ def read_log(database: Database) -> list[NotificationRow]:
 
 
 def replay(rows: Iterable[NotificationRow]) -> list[Change]:
-    """The catalog after each event, in order. Raises ValueError for a hole in the log."""
+    """Returns the catalog after each event, in order. Raises ValueError if the log has a gap."""
     state: State = {}
     changes: list[Change] = []
     for number, row in enumerate(rows, start=1):
@@ -149,7 +149,7 @@ def replay(rows: Iterable[NotificationRow]) -> list[Change]:
 
 
 def state_after(state: State, event: ev.Event) -> tuple[State, tuple[str, ...], tuple[str, ...]]:
-    """The catalog after an event, the labels in it, and the key of the drop that it is."""
+    """Returns the catalog after an event, its labels, and the key if it is a drop."""
     own = event.own_table
     place = Place(own.database, own.table) if own is not None else None
     match event:

@@ -1,8 +1,8 @@
-"""Clients of several kinds at once, each with databases of its own, compared with a server without a cache.
+"""Concurrent clients of several kinds, each with its own databases, compared with a server without a cache.
 
-Nobody else writes to a client's databases, so that each read on another server than the one that took the write has
-one right answer at any moment: that of the server without a cache. What the clients share (the log, the lists of names,
-the memory of the servers, transactions) is busy meanwhile. Lists of all databases are compared when nobody writes.
+Only the client itself writes to its databases. So each read on another server has one correct answer at any moment:
+that of the server without a cache. The shared parts (the log, the lists of names, the memory of the servers,
+transactions) are in use meanwhile. Lists of all databases are compared while no client writes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OTHER_CATALOG = "mixed"
 
 
 class Gate:
-    """Any number of writers, or one who wants that nobody writes."""
+    """Admits any number of writers, or one client that needs a moment without writes."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -87,7 +87,7 @@ FORMS: Sequence[tuple[type[Any], type[Any]]] = (
 
 
 class AnyForm:
-    """A connection to each server, in one of the forms, for one thread."""
+    """A connection to each server in one of the forms, for one thread."""
 
     def __init__(self, ports: Sequence[int], form: int) -> None:
         transport_of, protocol_of = FORMS[form % len(FORMS)]
@@ -107,7 +107,7 @@ class AnyForm:
 
 
 class MixedClient:
-    """One client: sequences of calls as engines send them, to either server, and reads on the others."""
+    """One client: sends sequences of calls like engines, to either server, and reads on the others."""
 
     def __init__(self, number: int, ports: Sequence[int], gate: Gate, seed: int) -> None:
         self.number = number
@@ -141,7 +141,7 @@ class MixedClient:
         self._do("create_database", lambda c: c.create_database(made))
 
     def step(self) -> None:
-        """One sequence, and what is read after each of its writes."""
+        """Runs one sequence, with reads after each of its writes."""
         name = self._chance.choice(list(self.sequences))
         self._text.append(f"-- {name}")
         before, refused = self.writes, self.refused
@@ -174,14 +174,14 @@ class MixedClient:
         return [*found, *of_database(place, chance), *_of_rights(place, chance)]
 
     def _look(self, place: Place, first: int) -> None:
-        """Some reads of what was written, and one of something else of its own, now on that server, then on all."""
+        """Reads some of what was written, and one other object of its own, on one server, then on all."""
         asks = self._chance.sample(self._asks(place), 5)
         asks.append(self._chance.choice(self._asks(self._chance.choice(self.places))))
         for label, ask in asks:
             self.compare(label, ask, first)
 
     def compare(self, label: str, ask: Ask, first: int = 0) -> None:
-        """The answers of both servers, and of the one without a cache, for a read that nobody disturbs."""
+        """Returns the answers of both servers, and of the one without a cache, for a read while nothing changes."""
         self.kinds[label.partition(" ")[0]] += 1
         expected = None
         for server in (first, *(one for one in range(self._servers) if one != first)):
@@ -206,7 +206,7 @@ class MixedClient:
                     self.compare(label, ask, self._chance.randrange(self._servers))
 
     def look_at_shared(self) -> None:
-        """What is answered about all clients' databases. Nobody may write."""
+        """Compares the answers about all clients' databases. No client may write meanwhile."""
         for label, ask in shared_reads():
             self.compare(label, ask)
 

@@ -15,7 +15,7 @@ from tests.consistency.mixed_sequences import Sequences
 
 
 class Mixed:
-    """Clients that write, others that read what they like and keep the servers' memory filled, until a time."""
+    """Clients that write, and others that send random reads and keep the servers' memory filled, until a given time."""
 
     def __init__(self, ports: Sequence[int], seed: int, clients: int, readers: int = 2) -> None:
         """`ports`: of the servers, the one without a cache last."""
@@ -42,7 +42,7 @@ class Mixed:
             client.close()
 
     def run(self, is_over: Callable[[], bool], quiet_every: int = 20) -> None:
-        """Until it is over; the first client takes care that nobody writes now and then."""
+        """Runs until the end; the first client makes sure that there are moments without writes."""
         threads = [threading.Thread(target=self._guarded, args=(self._write, one, is_over)) for one in self.clients[1:]]
         threads += [threading.Thread(target=self._guarded, args=(self._read, one)) for one in range(self._readers)]
         for thread in threads:

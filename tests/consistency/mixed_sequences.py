@@ -1,4 +1,4 @@
-"""Sequences of calls as Spark, Hive and Iceberg send them, of tables that only this client writes to."""
+"""Sequences of calls like those of Spark, Hive and Iceberg, on tables to which only this client writes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Sequences(MixedClient):
             )
 
     def s_spark_overwrites_partitions(self, place: Place) -> None:
-        """Asks for a partition by a filter, drops it, adds it again elsewhere, alters it."""
+        """Reads a partition by a filter, drops it, adds it again elsewhere, alters it."""
         one = self._partition(place)
         if one is None:
             return
@@ -52,7 +52,7 @@ class Sequences(MixedClient):
         self._do("alter partition", lambda c: c.alter_partitions(place.sent, place.table, [one]), place)
 
     def s_add_and_drop_many(self, place: Place) -> None:
-        """More than a load at once takes, then half of them are dropped."""
+        """Adds more partitions than one load reads, then drops half of them."""
         table = self._there(place)
         if table is None or len(table.partitionKeys) != 1 or self._chance.random() < 0.6:
             return
@@ -109,7 +109,7 @@ class Sequences(MixedClient):
             self._look(other, self._chance.randrange(self._servers))
 
     def s_databases(self, place: Place) -> None:
-        """Description, owner and parameters; now and then all of it is dropped and made again."""
+        """Changes description, owner and parameters; sometimes drops and creates all of it."""
         number = self._next()
 
         def go(c: Connection) -> None:

@@ -45,7 +45,7 @@ OLD_S = 0.03
 
 
 def overlapped_load_kept(patch: Patch) -> None:
-    """What an event changed between a load's snapshot and its installation is installed all the same."""
+    """Installs what an event changed between a load's snapshot and its installation."""
     install, merge, bring_up_to = SharedCache.install, Loader._merge, Loader.bring_up_to
 
     def install_all(self: SharedCache, load: Any, *arguments: Any, **options: Any) -> bool:
@@ -66,7 +66,7 @@ def overlapped_load_kept(patch: Patch) -> None:
 
 
 def check_on_an_old_snapshot(patch: Patch) -> None:
-    """The position check sees the database as it was a moment ago."""
+    """The position check reads an older state of the database."""
     from hms_cache.app import positions
     from hms_cache.store.object_store import ObjectReads
 
@@ -96,12 +96,12 @@ def check_on_an_old_snapshot(patch: Patch) -> None:
 
 
 def header_only_rename(patch: Patch) -> None:
-    """A rename is taken for what the row's columns name: the new name."""
+    """A rename is treated as concerning only the new name, which the row's columns contain."""
     patch(ev.TableAltered, "scope", property(lambda self: scope_of_row(self.header)))
 
 
 def late_joiner_served(patch: Patch) -> None:
-    """Who arrives while a check is on its way is served by it."""
+    """A request that arrives during a check is answered by it."""
 
     def lead(self: PositionCheck) -> None:
         sent_s = self._clock.monotonic_s()
@@ -135,12 +135,12 @@ def no_own_write_floor(patch: Patch) -> None:
 
 
 def store_answer_forgotten(patch: Patch) -> None:
-    """What the database showed on one read does not bind the next."""
+    """The position that the database showed on one read does not bind the next read."""
     patch(Freshness, "require_check", lambda self: None)
 
 
 def names_forgotten(patch: Patch) -> None:
-    """An event that changes the set of table names leaves the list of them as it is."""
+    """An event that changes the set of table names does not invalidate the list of names."""
     drop = SharedCache._drop
 
     def all_but_names(self: SharedCache, event_id: int, key: Any, facet: Facet) -> None:
@@ -151,7 +151,7 @@ def names_forgotten(patch: Patch) -> None:
 
 
 def table_id_ignored(patch: Patch) -> None:
-    """A list is compared although it is of another table under the same name."""
+    """A write-id list is used although it belongs to another table with the same name."""
     test = Reading.version_test
 
     def without_id(self: Reading, entry: Any, version: Any) -> Any:
@@ -199,7 +199,7 @@ def age_of_any_check(patch: Patch) -> None:
 
 
 def late_joiner_on_the_loop(patch: Patch) -> None:
-    """The event loop's check serves who came after it was sent."""
+    """The event loop's check serves requests that arrived after it was sent."""
     answered = HotPath._answered
 
     def with_late_ones(self: HotPath, head: LogHead | None) -> None:
@@ -210,28 +210,29 @@ def late_joiner_on_the_loop(patch: Patch) -> None:
 
 
 def identity_not_checked(patch: Patch) -> None:
-    """An equal id is taken for a proof, whatever server or session it comes from."""
+    """An equal id is accepted as a proof, whatever server or session it comes from."""
     patch(Freshness, "is_proven", lambda self, history: True)
     patch(Freshness, "_is_required", lambda self: False)
 
 
 def load_of_an_older_moment_kept(patch: Patch) -> None:
-    """What a load read on a replica, before events that were applied when it began, is installed."""
+    """Installs what a load read on a replica, although the snapshot is older than events that had been applied when it
+    began."""
     patch(Loader, "_is_of_this_history", lambda self, slots, found: True)
 
 
 def workers_tell_nothing(patch: Patch) -> None:
-    """Worker processes of one server do not read what the others have come to."""
+    """Worker processes of one server do not read each other's positions."""
     patch(WorkerSlot, "read", lambda *_: Told(-1, float("-inf"), True))
 
 
 def alter_taken_for_harmless(patch: Patch) -> None:
-    """An ALTER_TABLE that changed locations or columns keeps the partitions, as one of a parameter does."""
+    """An ALTER_TABLE that changed locations or columns keeps the partitions, as if it had changed only a parameter."""
     patch(invalidation, "what_stays", lambda event: Stays(not event.is_rename, not event.is_rename))
 
 
 def batch_reload_overtaken_kept(patch: Patch) -> None:
-    """Partitions that were read again beside a set that is held are put into it although an event came meanwhile."""
+    """Partitions that were read again are added to a cached set although an event came meanwhile."""
     merge = Loader._merge
 
     def merge_all(self: Loader, slot: Any, *arguments: Any) -> bool:
@@ -242,7 +243,7 @@ def batch_reload_overtaken_kept(patch: Patch) -> None:
 
 
 def statistics_of_changed_partitions_kept(patch: Patch) -> None:
-    """An event that names partitions leaves the statistics that were asked for with them."""
+    """An event that names partitions does not invalidate statistics of these partitions."""
     act = SharedCache._act
 
     def act_but_there(self: SharedCache, entry: Any, facet: Facet, action: Action, *arguments: Any) -> None:
@@ -253,7 +254,7 @@ def statistics_of_changed_partitions_kept(patch: Patch) -> None:
 
 
 def dump_not_proven(patch: Patch) -> None:
-    """A dump's position is taken for one of the log, whatever event has its id there."""
+    """A dump's position is accepted, whatever event has its id in the log."""
     patch(poller, "rows_after", lambda place, head, page: [row for row in page.rows if row.event_id > place.event_id])
 
 
@@ -270,12 +271,12 @@ def dump_overtaken_kept(patch: Patch) -> None:
 
 
 def dump_of_two_moments(patch: Patch) -> None:
-    """What changed while a dump was taken is written as it was before."""
+    """Entries that changed while a dump was taken are written with their old values."""
     patch(capturing, "_without", lambda captured, changed: captured)
 
 
 def segment_overtaken_kept(patch: Patch) -> None:
-    """A segment is installed as it was read, whatever events named of it meanwhile."""
+    """A segment is installed as it was read, whatever partitions events named meanwhile."""
     patch(Load, "named_since", lambda self, facet, fence: set())
 
 
@@ -296,7 +297,7 @@ def name_between_segments_lost(patch: Patch) -> None:
 
 
 def fence_of_another_moment(patch: Patch) -> None:
-    """A load's fence is the end of the log when all was read, not that of its snapshot."""
+    """A load's fence is the end of the log after the reads, not that of its snapshot."""
     read = SnapshotReads._read
 
     def later(self: SnapshotReads, *arguments: Any, **options: Any) -> SnapshotRead:
@@ -308,7 +309,7 @@ def fence_of_another_moment(patch: Patch) -> None:
 
 
 def guess_believed(patch: Patch) -> None:
-    """Partitions are those of the table that had this name when it was read last."""
+    """Partitions of the table that had this name at the last read are returned."""
     with_table = KnownTables.with_table
 
     def believing(self: KnownTables, name: TableName, find: Any) -> Any:
@@ -321,7 +322,7 @@ def guess_believed(patch: Patch) -> None:
 
 
 def writes_taken_for_nothing(patch: Patch) -> None:
-    """By lease: every write is taken for one of a transaction, which changes no answer; nobody is told of it."""
+    """By lease: every write is treated like a transaction that changes no answer, so members are not notified."""
     patch(scopes, "_changes_nothing", lambda event: True)
     account = LeaseState._account_to
 
@@ -367,7 +368,7 @@ MUTANTS = {
 
 
 def program(name: str) -> str:
-    """What a process runs that is the server with this mutation."""
+    """Returns the program of a server with this mutation."""
     root = str(Path(__file__).parents[2])
     return f"import sys; sys.path.insert(0, {root!r}); from tests.consistency.mutants import main; main({name!r})"
 

@@ -1,4 +1,4 @@
-"""What a running server says of itself, by its management port."""
+"""Reads the state of a running server through its management port."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def management_port(server: ServerProcess) -> int:
 
 
 def wait_until(holds: Callable[[], bool], what: str) -> None:
-    """Waits for a condition of another process, which cannot tell us; PATIENCE_S at most."""
+    """Polls a condition of another process, PATIENCE_S at most."""
     pause = threading.Event()
     for _ in range(int(PATIENCE_S / 0.05)):
         if holds():

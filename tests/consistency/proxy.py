@@ -1,7 +1,7 @@
-"""A TCP proxy in front of a database server, that can be cut and mended: an outage without stopping the server.
+"""A TCP proxy in front of a database server that can be cut and repaired: an outage without stopping the server.
 
-It can also forward new connections to another server, and stop forwarding on those that are open without closing them:
-what an address that moves to another machine looks like.
+It can also forward new connections to another server, and stop forwarding on open ones without closing them. This
+simulates an address that moves to another machine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 
 class Proxy:
-    """Forwards connections to a port. `_lock` guards the list of what is open, and what connections share."""
+    """Forwards connections to a port. `_lock` guards the list of open connections, and their shared state."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = host, port
@@ -51,11 +51,11 @@ class Proxy:
             one.close()
 
     def switch(self, host: str, port: int) -> None:
-        """Connections that are opened from now on lead to this server; those that are open stay where they are."""
+        """Forwards new connections to this server; open ones keep theirs."""
         self._target = host, port
 
     def stall(self) -> None:
-        """Forwards nothing more on the connections that are open, for good, and closes none: nobody is told."""
+        """Stops forwarding on the open connections for good, without closing them."""
         with self._lock:
             stopped, self._flowing = self._flowing, threading.Event()
             self._flowing.set()

@@ -1,6 +1,6 @@
-"""Changes Hive's rows and appends the event in one transaction, as a Java metastore does: no code of the server's.
+"""Changes Hive's rows and appends the event in one transaction, like a Java metastore, without the server's code.
 
-The messages come from the message builder, which has tests of its own against Hive's reader.
+The messages come from the message builder, which has separate tests against Hive's reader.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RawWriter:
         self._engine.dispose()
 
     def alter(self, place: Place, label: str) -> bool:
-        """Sets a parameter of a table; False when there is no such table."""
+        """Sets a parameter of a table. Returns False if the table does not exist."""
 
         def change(connection: Connection, table_id: int, table: ttypes.Table) -> EventRow:
             after = _copy(table)
@@ -51,7 +51,7 @@ class RawWriter:
         return self._change(place, change)
 
     def rename(self, place: Place, new_name: str, label: str) -> bool:
-        """Renames a table within its database; False when there is none, or the new name is taken."""
+        """Renames a table within its database. Returns False if it does not exist, or the new name is taken."""
 
         def change(connection: Connection, table_id: int, table: ttypes.Table) -> EventRow | None:
             if self._find(connection, Place(place.database, new_name)) is not None:
@@ -65,7 +65,7 @@ class RawWriter:
         return self._change(place, change)
 
     def alter_partition(self, place: Place, value: str, label: str) -> bool:
-        """Sets a parameter of a partition; False when there is none."""
+        """Sets a parameter of a partition. Returns False if the partition does not exist."""
 
         def change(connection: Connection, table_id: int, table: ttypes.Table) -> EventRow | None:
             part_id = connection.execute(
@@ -128,7 +128,7 @@ class RawWriter:
         )
 
     def _append(self, connection: Connection, row: EventRow) -> None:
-        """As Hive's listener: the row of NOTIFICATION_SEQUENCE is locked last and until the commit."""
+        """Appends an event like Hive's listener: the row of NOTIFICATION_SEQUENCE is locked last, until the commit."""
         event_id = connection.execute(
             text(f"SELECT NEXT_EVENT_ID FROM NOTIFICATION_SEQUENCE{self._locks}")
         ).scalar_one()

@@ -1,8 +1,8 @@
-"""Reads of every kind on two servers at once, beside one writer; after each write the database is asked itself.
+"""Reads of every kind on two servers beside one writer; after each write, an oracle reads the database.
 
-With one writer the order of all changes is known, and so is every answer that there ever was: an oracle, a server
-without a cache, is asked all reads between two writes. Each answer that a client got has to be one of those that it
-may have got: P1, and at a staleness above 0 P3 and P4.
+With one writer, the order of all changes is known, and so are all answers that were ever correct: between two writes,
+an oracle, a server without a cache, gets all reads. Each answer to a client must be one that was allowed at its time:
+P1, and at a staleness above 0 P3 and P4.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Versions:
     texts: list[str] = field(default_factory=lambda: ["the beginning"])
 
     def wrong(self, seen: list[Seen], max_staleness_s: float) -> list[str]:
-        """The answers that no version explains that may have been shown then."""
+        """Returns the answers that no version allowed at their time explains."""
         groups = [{0, 1}] if max_staleness_s == 0 else [{0}, {1}]
         return [text for servers in groups for text in self._wrong(seen, servers, max_staleness_s)]
 
@@ -174,7 +174,7 @@ class Run:
         self._known.there = [Place("hive", one.dbName, one.tableName) for one in oracle.get_table_meta("*", "*", None)]
 
     def write(self, count: int) -> None:
-        """So many writes that are made or refused, the oracle asked after each."""
+        """Sends this many writes, successful or refused; the oracle reads after each."""
         for _ in range(count):
             server = self._chance.randrange(len(self._servers))
             text, ask = self._writes.draw()

@@ -1,6 +1,6 @@
-"""Clients of two servers on one database, all at once: writers, a raw writer beside them, readers.
+"""Concurrent clients of two servers on one database: writers, a raw writer and readers.
 
-Everything is recorded with the clients' own clock (one process, one monotonic clock).
+Everything is recorded with the clients' clock (one process, one monotonic clock).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _labels(partitions: Sequence[ttypes.Partition]) -> tuple[tuple[str, str], ..
 
 
 def perform_read(connection: Any, kind: str, arguments: tuple[Any, ...]) -> Any:
-    """Asks, and puts the answer in the form of `history.shown`."""
+    """Sends a read, and returns the answer in the form of `history.shown`."""
     match kind:
         case "names":
             return tuple(sorted(connection.get_all_tables(arguments[0])))
@@ -215,7 +215,7 @@ class Workload:
         client.close()
 
     def run(self, size: Size) -> None:
-        """All clients at once until `size` is done. Raises what a client was not prepared for."""
+        """Runs all clients concurrently until `size` is done. Raises what a client does not expect."""
         self._reads_done = 0
         with ExitStack() as stack:
             threads = []
@@ -299,7 +299,7 @@ class Workload:
             self._keep_pace(number, share, size)
 
     def _look(self, client: Client, chance: random.Random, server: int, place: Place) -> None:
-        """A writer looks at what it wrote, at the server that took it and then at another one."""
+        """A writer reads what it wrote, on the server that executed the write and then on another one."""
         kind = chance.choice(KINDS)
         arguments = arguments_for(kind, place, chance)
         self.read(client, server, kind, arguments)

@@ -1,4 +1,4 @@
-"""What readers with write-id lists did and saw, and who owns which write id after each event of the log."""
+"""The reads with write-id lists and their answers, and the owner of each write id after each event of the log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEVER = 1 << 62
 
 @dataclass(slots=True)
 class ListRead(Read):
-    """A read that carried a list; `table_id` None: without a table id."""
+    """A read with a list; `table_id` None: without a table id."""
 
     valid: str = ""
     table_id: int | None = None
@@ -46,10 +46,8 @@ class WriteIds:
         return self.ids[position - 1].get(place) if position else None
 
     def ended(self, valid: str, table_id: int | None) -> int:
-        """The event by which every transaction whose write id is valid in the list has ended (P2, P5).
-
-        NEVER: one of them has not ended, as the reader's own. 0 without a table id: nobody knows whose list it is.
-        """
+        """Returns the event by which every transaction whose write id is valid in the list has ended (P2, P5). NEVER:
+        one of them has not ended, such as the reader's own. 0 without a table id: the list's table is unknown."""
         if table_id is None:
             return 0
         owners = (self.owners.get((table_id, write_id), -1) for write_id in _valid_ids(valid))
@@ -63,7 +61,7 @@ def _valid_ids(valid: str) -> tuple[int, ...]:
 
 
 def replay(rows: Iterable[NotificationRow]) -> tuple[list[Change], WriteIds]:
-    """The catalog after each event, and the write ids. Raises ValueError for a hole in the log."""
+    """Returns the catalog after each event, and the write ids. Raises ValueError if the log has a gap."""
     state: State = {}
     ids: Mapping[Place, int] = {}
     changes: list[Change] = []
@@ -83,7 +81,7 @@ def replay(rows: Iterable[NotificationRow]) -> tuple[list[Change], WriteIds]:
 
 
 def _transaction_key(event: ev.Event, ids: Mapping[Place, int], found: WriteIds) -> tuple[str, ...] | None:
-    """Takes an event of a transaction; the key of the write that it is of. None: it is none of them."""
+    """Applies an event of a transaction. Returns the key of its write; None if it belongs to none."""
     match event:
         case ev.TransactionsOpened():
             return ("open", *(str(txn_id) for txn_id in event.transaction_ids or ()))

@@ -47,7 +47,7 @@ def arguments_for(kind: str, place: Place, chance: random.Random) -> tuple[Any, 
 
 
 def request_for(kind: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
-    """The method that takes a list, and its request without one."""
+    """Returns the method that takes a list, and its request without one."""
     database, table = arguments[:2]
     named = {"dbName": database, "tblName": table}
     match kind:
@@ -118,7 +118,7 @@ class WriteIdWorkload:
         return _Client(self, [stack.enter_context(MetastoreClient(uri)) for uri in self._uris])
 
     def run(self, size: Size) -> None:
-        """All clients at once until `size` is done. Raises what a client was not prepared for."""
+        """Runs all clients concurrently until `size` is done. Raises what a client does not expect."""
         self._sessions_done = 0
         with ExitStack() as stack:
             threads = []
@@ -198,20 +198,20 @@ class WriteIdWorkload:
             self._keep_pace(number, share, size)
 
     def _keep_pace(self, done: int, share: int, size: Size) -> None:
-        """Writes are spread over the reads: a session of a reader is of five or six."""
+        """Distributes writes over the reads: each session of a reader consists of five or six reads."""
         wanted = done / share * size.reads / 12
         with self._paces:
             self._paces.wait_for(lambda: self._errors or self._sessions_done >= wanted, 5)
 
     def _replace(self, client: _Client, chance: random.Random, server: int, place: Place) -> None:
-        """Another table takes the name; its first reader asks a server that may not have heard of it."""
+        """Gives the name to another table; its first reader calls a server that may not know it yet."""
         self._look(client, chance, 1 - server, server, place)
         self.drop(client, server, place)
         self.create(client, server, place)
         self._look(client, chance, 1 - server, server, place)
 
     def _look(self, client: _Client, chance: random.Random, through: int, of: int, place: Place) -> None:
-        """Reads through a server with the list that another one gave."""
+        """Reads through a server with the list from another one."""
         valid, table_id = client.snapshot(of, place)
         kind = chance.choice(KINDS)
         client.read(through, kind, arguments_for(kind, place, chance), valid, table_id)
@@ -311,7 +311,7 @@ class _Client:
         self._history = workload.history
 
     def snapshot(self, server: int, place: Place) -> tuple[str, int | None]:
-        """What a reader may see now: its list and the table's id, None if there is no such table."""
+        """Returns what a reader may see now: its list and the table's id; None if the table does not exist."""
         ask = self.through[server].call
         transactions = ValidTxnList.from_open_txns(ask("get_open_txns"), 0)
         request = ttypes.GetValidWriteIdsRequest([".".join(place)], transactions.to_text())

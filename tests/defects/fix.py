@@ -1,7 +1,7 @@
-"""Fixes of known defects, and how each is taken out of a copy of the program.
+"""Fixes of known defects, and how to remove each from a copy of the program.
 
-A fix that nobody notices when it is gone is not guarded: `test_fixes.py` takes each out once and runs the tests that
-are to notice. A fix that has moved makes its row fail, so that the row moves with it.
+If no test fails without a fix, the fix is not guarded: `test_fixes.py` removes each once and runs the tests that must
+fail. If a fix has moved, its row fails and has to be adapted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fix:
-    """One fix, as the text that makes it and what stood there before, or nearly."""
+    """One fix: its text, and approximately the text before it."""
 
     number: int
     """Of the defect, in docs/evidence/defects.md. Some took several fixes."""

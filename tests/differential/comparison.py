@@ -1,7 +1,7 @@
-"""The same calls to two metastores, and whether their answers say the same.
+"""Sends the same calls to two metastores and compares their answers.
 
-Answers are compared after decoding. What cannot be equal is replaced by a mark that tells only whether it is there:
-times, ids that a database gives, the directory that a metastore's warehouse is in.
+Answers are compared after decoding. Values that cannot be equal are replaced by a mark that only shows whether they are
+present: times, ids from the database, the directory of a metastore's warehouse.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Metastore(Protocol):
 
 @dataclass(frozen=True)
 class Kept:
-    """In an argument: what the metastore itself answered to the call that keeps its answer under this name."""
+    """An argument: the metastore's own answer to the call that stored its answer under this name."""
 
     name: str
 
@@ -83,7 +83,7 @@ def call(method: str, *arguments: Any, **expectations: Any) -> Call:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Calls in their order, on a catalog that is empty at first."""
+    """A sequence of calls on a catalog that is empty at first."""
 
     name: str
     calls: tuple[Call, ...]
@@ -128,12 +128,13 @@ class Comparison:
 
     @property
     def reason(self) -> str:
-        """Why the answers differ; empty when they do not, or when nobody said why."""
+        """Returns why the answers differ; empty if they are equal, or no reason is known."""
         return "" if self.is_equal else reason_for(self.call, self.java, self.ours)
 
     @property
     def is_as_expected(self) -> bool:
-        """Equal, or different for a reason; a case that is said to differ must do so."""
+        """Whether the answers are equal, or differ for a known reason; a case with a declared difference must
+        differ."""
         return not self.call.differs if self.is_equal else bool(self.reason)
 
     def __str__(self) -> str:
@@ -233,7 +234,7 @@ def _filled(value: Any, warehouse_uri: str) -> Any:
 
 
 def plain(value: Any, warehouse_uri: str = "") -> Any:
-    """Dicts, lists and scalars that can be compared: without what is not set, times and ids as marks."""
+    """Returns comparable dicts, lists and scalars: without unset fields, with marks for times and ids."""
     if isinstance(value, TBase):
         fields = {name: getattr(value, name) for name in type(value).__slots__}
         # Java writes plain numbers and truth values always: what is not set is 0 or false there.

@@ -1,4 +1,4 @@
-"""Hive 4.0.1 and ours, started once for all scenarios, each with a MariaDB database of its own."""
+"""Hive 4.0.1 and this project's server, started once for all scenarios, each with its own MariaDB database."""
 
 from __future__ import annotations
 

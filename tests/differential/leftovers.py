@@ -1,6 +1,6 @@
-"""What scenarios leave behind that no call takes away: transactions, compactions, registry, tokens, reports.
+"""Deletes what scenarios leave and no call removes: transactions, compactions, registry, tokens, reports.
 
-Both databases lose it before a scenario, so that both give the same ids again and answers can be compared as they are.
+This is done in both databases before a scenario, so that both assign the same ids again and answers can be compared.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _STATEMENTS = (*(f"DELETE FROM [{table}]" for table in _CLEARED), *_CHANGES)
 
 
 def forget(engine: Engine) -> None:
-    """Takes it all away, where the schema has it: those of older releases lack some tables."""
+    """Deletes all of it, in tables that the schema has: those of older releases lack some."""
     present = set(inspect(engine).get_table_names())
     quote = engine.dialect.identifier_preparer.quote
     with engine.begin() as connection:

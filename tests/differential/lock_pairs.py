@@ -1,4 +1,4 @@
-"""Two transactions and a lock of each: what the second one is answered while the first one holds its own."""
+"""Two transactions with a lock each: the second one's answer while the first one holds its lock."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ class Lock:
 
 
 def pairs() -> Iterator[tuple[Lock, Lock]]:
-    """Every pair of types and levels; of types and operations; readers that do not wait; another table beside."""
+    """Returns every pair of types and levels, of types and operations, readers that do not wait, and pairs with another
+    table."""
     plain = [Lock(kind, level) for kind in TYPES for level in LEVELS]
     yield from ((one, other) for one in plain for other in plain)
     operations = [
@@ -84,7 +85,7 @@ def pairs() -> Iterator[tuple[Lock, Lock]]:
 
 
 def answer_of(side: Side, held: Lock, asked: Lock) -> str:
-    """The states of both locks, or how the second request was refused. Leaves nothing locked."""
+    """Returns the states of both locks, or how the second request was refused. Releases all locks."""
     txns = side.call("open_txns", OpenTxnRequest(2, "u", "h")).txn_ids
     try:
         return " then ".join(_ask(side, lock, txn) for lock, txn in zip((held, asked), txns, strict=True))

@@ -1,4 +1,4 @@
-"""Hive 4.0.1's standalone metastore and ours, side by side."""
+"""Hive 4.0.1's standalone metastore and this project's, side by side."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Side:
         return self._client.call(method, *arguments)
 
     def begin_anew(self) -> None:
-        """A new connection. Java keeps a transaction open after some failures; the end of its connection ends it."""
+        """Opens a new connection. Java keeps a transaction open after some failures, until the connection ends."""
         self._client.close()
         self._client.call("set_ugi", "client", ["group"])
 
     def empty(self) -> None:
-        """Drops everything that scenarios make: databases, catalogs, functions, roles, the rest, and all files."""
+        """Drops everything that scenarios create: databases, catalogs, functions, roles, the rest, and all files."""
         forget(self.engine)
         self._empty_catalogs()
         with suppress(MetaException):  # schemas of Hive 3.1 have none
@@ -97,7 +97,8 @@ class Side:
 
 
 def start_ours(database_url: str, directory: Path, **settings: Any) -> Service:
-    """A metastore of ours in this process with the same warehouse directories as Hive's; not started yet."""
+    """Returns this project's metastore in this process, with the same warehouse directories as Hive's; not started
+    yet."""
     given = {
         "server.port": 0,
         "admin.enabled": False,
@@ -121,7 +122,8 @@ class Sides:
 
 
 def own_database(databases: SqliteFiles | DatabaseServer, stack: ExitStack) -> str:
-    """URL of a new MariaDB database made with Hive's own script; its account has a password, which Java needs."""
+    """Returns the URL of a new MariaDB database created by Hive's script; its account has a password, which Java
+    needs."""
     url = databases.create_database()
     stack.callback(databases.drop_database, url)
     load_schema(fetch(), url)
@@ -138,7 +140,7 @@ def own_database(databases: SqliteFiles | DatabaseServer, stack: ExitStack) -> s
 def java_metastore(
     database_url: str, directory: Path, *, cached: bool = False, classes: Sequence[Path] = (), **properties: str
 ) -> Iterator[Side]:
-    """Hive 4.0.1 on this database, until the end of the block. `cached`: with its CachedStore."""
+    """Runs Hive 4.0.1 on this database during the block. `cached`: with its CachedStore."""
     process = JavaMetastore(
         database_url,
         directory,

@@ -69,14 +69,14 @@ class History:
                 return request
 
     def _one(self, ids: Sequence[int], *, known: float = 0.9) -> int:
-        """One of these, or now and then one that is over or was never there."""
+        """Returns one of these, or sometimes one that has ended or never existed."""
         if ids and self.generator.random() < known:
             # Mostly a young one: those meet.
             return self.generator.choice(list(ids)[-6:])
         return self.generator.choice([*self.over[-5:], *self.aborted[-5:], UNKNOWN, 0])
 
     def _alive(self) -> int | None:
-        """A transaction that is open, aborted or unknown: of others Java gives what it should not."""
+        """Returns a transaction that is open, aborted or unknown; Java answers incorrectly about others."""
         if self.open and self.generator.random() < 0.93:
             return self.generator.choice(list(self.open)[-6:])
         return self.generator.choice([*self.aborted[-5:], UNKNOWN])
@@ -309,7 +309,7 @@ class History:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call answered: a value, or the name of the exception."""
+    """The answer to a call: a value, or the name of the exception."""
 
     answer: Any = None
     error: str = ""
@@ -346,7 +346,7 @@ def send(side: Any, request: Request) -> Outcome:
 
 
 def difference(request: Request, java: Outcome, ours: Outcome) -> str | None:
-    """How the answers differ, None if they do not or ours is known to be right."""
+    """Returns how the answers differ; None if they do not, or this project's answer is known to be correct."""
     if java.error == "fault" and ours.error:
         return None  # Java fails inside where ours says why.
     if java.error != ours.error:

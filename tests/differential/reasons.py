@@ -1,6 +1,7 @@
-"""Where ours differs from Hive 4.0.1 and is right. Each rule says about which pairs of answers it is, and why.
+"""Where this project's metastore differs from Hive 4.0.1 and is correct.
 
-A difference that no rule names is a failure of the suite, and so is a reason given to a case that does not differ.
+Each rule states to which pairs of answers it applies, and why. A difference without a rule is a failure of the suite;
+so is a reason for a case that does not differ.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ _FILTER_ERROR = "Error parsing partition filter"
 
 @dataclass(frozen=True)
 class Rule:
-    """One kind of difference: `applies` to (call, Java's outcome, ours)."""
+    """One kind of difference: `applies` to (call, Java's outcome, this project's)."""
 
     reason: str
     applies: Callable[[Any, Any, Any], bool]
@@ -158,7 +159,7 @@ def _is_default_taken_for_text(call: Any, java: Any, ours: Any) -> bool:
 
 
 def is_equal_without(java: Any, ours: Any, *names: str) -> bool:
-    """Whether both answer the same but for fields of these names."""
+    """Whether both answers are equal except for fields with these names."""
 
     def without(value: Any) -> Any:
         if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""Runs every scenario on Hive 4.0.1 and on ours, and writes what came of it into docs/compatibility.md.
+"""Runs every scenario on Hive 4.0.1 and on this project's server, and writes the results to docs/compatibility.md.
 
-``python -m tests.differential.report``: needs Java 17, Maven and MariaDB's binaries.
+``python -m tests.differential.report`` needs Java 17, Maven and MariaDB's binaries.
 """
 
 from __future__ import annotations

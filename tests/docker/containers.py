@@ -24,7 +24,7 @@ _CAPABILITY_SETS = ("bounding", "effective", "permitted", "inheritable", "ambien
 
 
 def reason_against() -> str | None:
-    """Why images cannot be built or run here; None when they can."""
+    """Returns why images cannot be built or run here; None if they can."""
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
         return f"needs {', '.join(missing)} (Debian has packages of these names)"
@@ -49,7 +49,7 @@ class Builder:
         self._log = directory / "build.log"
 
     def build(self, target: str) -> Image:
-        """A stage of docker/Dockerfile. Raises RuntimeError with the end of the log when it fails."""
+        """Builds a stage of docker/Dockerfile. Raises RuntimeError with the end of the log if it fails."""
         where = ["--isolation", "chroot", "--format", "docker", "--file", "docker/Dockerfile", "--target", target]
         ignored = ["--ignorefile", "docker/Dockerfile.dockerignore"]
         self._buildah("build", *where, *ignored, "--tag", target, ".")
@@ -58,7 +58,7 @@ class Builder:
         return Image(Path(self._buildah("mount", container).strip()), described["Docker"]["config"])
 
     def provide(self, base: str) -> None:
-        """The base image under its name: from its registry, or made of Debian's packages."""
+        """Provides the base image under its name: from its registry, or built of Debian's packages."""
         name = f"docker.io/library/{base}"
         try:
             self._buildah("pull", "--policy", "missing", name)
@@ -145,7 +145,7 @@ class Container:
         return self._process is not None and self._process.poll() is None
 
     def start(self, *, with_pipes: bool = False) -> None:
-        """Begins it, anew after an end; with pipes for standard input and output, or all output to the log."""
+        """Starts it, also after it has ended; with pipes for standard input and output, or all output to the log."""
         self._runc("delete", "--force", self.id)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Reads command lines of ``hms-cache`` as the program itself would, without running them."""
+"""Parses command lines of ``hms-cache`` like the program itself, without running them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ SETTING_NAMES = frozenset(reference.name for reference in all_settings())
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What the program would take from a line: the command's words, and the settings that it names."""
+    """The parts of a command line: the words of the command, and the settings in it."""
 
     words: tuple[str, ...]
     settings: dict[str, str] = field(default_factory=dict)
 
 
 def parse(arguments: Sequence[str]) -> CommandLine:
-    """Read what stands after ``hms-cache``. Raises `click.UsageError` as the program would, ValueError for a setting.
-
-    Files that it names need not be there.
-    """
+    """Parses the arguments of ``hms-cache``. Raises `click.UsageError` like the program, and ValueError for a setting.
+    Files named in it need not exist."""
     command: click.Command = commands
     rest = list(arguments)
     words: list[str] = []
@@ -69,7 +67,7 @@ def _absent_files(command: click.Command) -> Iterator[None]:
 
 
 def all_commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Each command that does something, by its words: ``("schema", "init")``."""
+    """Returns all commands except groups, as words: ``("schema", "init")``."""
     yield from _below((), commands)
 
 

@@ -1,4 +1,4 @@
-"""The documents as the tests see them: headings, sections, code, links."""
+"""The documents for the tests: headings, sections, code, links."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Page:
         return re.findall(r"`([^`\n]+)`", self.prose)
 
     def section(self, heading: str) -> str:
-        """The text below a heading, up to the next one of its level or above."""
+        """Returns the text below a heading, up to the next one of its level or above."""
         found = re.search(rf"^(#+) {re.escape(heading)}\n", self.text, re.MULTILINE)
         assert found is not None, f"{self.name} has no heading {heading!r}"
         rest = self.text[found.end() :]
@@ -69,12 +69,12 @@ class Page:
         return rest[: end.start()] if end else rest
 
     def first_column(self, heading: str) -> list[str]:
-        """The code spans of the first cells of the table's rows below a heading."""
+        """Returns the code spans in the first cells of the table's rows below a heading."""
         rows = re.findall(r"^\| (`[^|]+) \|", self.section(heading), re.MULTILINE)
         return [span for row in rows for span in re.findall(r"`([^`]+)`", row)]
 
     def links(self) -> Iterator[tuple[str, str]]:
-        """(file or nothing, anchor or nothing) of each link that leads to a document of ours."""
+        """Returns (file or nothing, anchor or nothing) of each link to a document of this project."""
         for target in re.findall(r"\]\(([^)\s]+)\)", self.prose):
             if "://" not in target:
                 file, _, anchor = target.partition("#")

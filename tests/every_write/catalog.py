@@ -23,7 +23,7 @@ POLICY, SOURCE_TXNS = "policy", [901, 902, 903]
 
 @dataclass
 class Facts:
-    """What is in the catalog, for those who make requests: taken once, never changed."""
+    """The contents of the catalog, for requests; read once, never changed."""
 
     databases: dict[str, ttypes.Database] = field(default_factory=dict)
     tables: dict[str, ttypes.Table] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Every read of the store's contract, of each object there is and of those that requests make."""
+"""Every read of the store's contract, of each existing object and of those that requests create."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two servers on one database, which is set back to the same catalog after each write."""
+"""Two servers on one database, which is reset to the same catalog after each write."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Outcome:
 
 
 class World:
-    """`writer` takes the writes, `other` only reads; `writer.objects` asks the database and no cache."""
+    """`writer` executes the writes, `other` only reads; `writer.objects` reads the database without a cache."""
 
     def __init__(self, url: str, directory: Path, message_format: MessageFormat, files: str = "leave") -> None:
         self.writer = Server(url, directory / "warehouse", message_format=message_format, files=files)
@@ -96,7 +96,7 @@ class World:
                 encoded(lambda read=read, server=server: read(server.store))  # type: ignore[misc]
 
     def change_rows(self, statements: Iterable[str]) -> None:
-        """Has the catalog be another one from now on, as a program does that writes to its tables itself."""
+        """Changes the catalog from now on, like a program that writes to its tables directly."""
         for statement in statements:
             for schema in ("main", "template"):
                 self._raw.execute(statement.format(schema))
@@ -124,7 +124,7 @@ class World:
         return Outcome(error, changed, [kind for (kind,) in events])
 
     def differences(self) -> list[str]:
-        """Reads that a cache answers in another way than the database."""
+        """Returns reads to which a cache answers differently than the database."""
         found = []
         for name, read in self.reads.items():
             expected = encoded(lambda read=read: read(self.writer.objects))  # type: ignore[misc]
@@ -135,7 +135,7 @@ class World:
         return found
 
     def set_back(self, changed: frozenset[str]) -> None:
-        """Puts the rows of these tables back, the log apart; no event tells of it, so that caches start anew."""
+        """Restores the rows of these tables except the log. No event reports it, so caches are reset."""
         self._raw.execute("BEGIN IMMEDIATE")
         for name in changed:
             self._raw.execute(f'DELETE FROM main."{name}"')

@@ -1,4 +1,4 @@
-"""What hostile clients do to a server that asks nobody who they are: each of these needs no more than a socket."""
+"""Attacks on a server that does not authenticate clients: each needs only a socket."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ MiB = 1024 * 1024
 
 
 class Attacker:
-    """One hostile machine's connections. What they send may be refused at any point, which is no failure."""
+    """The connections of one hostile machine. The server may refuse what they send at any point, which is not a
+    failure."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self.sockets: list[socket.socket] = []
 
     def connect(self, receive_buffer_bytes: int | None = None) -> socket.socket | None:
-        """A connection that stays open; None if the server takes none."""
+        """Returns a connection that stays open; None if the server refuses it."""
         link = socket.socket()
         if receive_buffer_bytes:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
@@ -74,7 +75,7 @@ def leaves_a_long_text_unfinished(attacker: Attacker) -> None:
 
 
 def leaves_many_objects_unfinished(attacker: Attacker) -> None:
-    """A list of a million structs that need a byte each, and take 136 in memory; half of it comes."""
+    """Sends half of a list of a million structs that take a byte each, and 136 in memory."""
     link = attacker.connect()
     name = b"add_partitions"
     head = b"\x80\x01\x00\x01" + struct.pack("!i", len(name)) + name + b"\0\0\0\1\x0f\x00\x01\x0c"
@@ -82,7 +83,7 @@ def leaves_many_objects_unfinished(attacker: Attacker) -> None:
 
 
 def sends_bytes_one_by_one(attacker: Attacker) -> None:
-    """A segment each. (Loopback puts some together; each read of the server's still has few.)"""
+    """Sends one byte per segment. (Loopback joins some; each read of the server still has few.)"""
     link = attacker.connect()
     if link is None:
         return

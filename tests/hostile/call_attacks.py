@@ -1,4 +1,4 @@
-"""What clients ask to keep a server busy: patterns, filters, expressions, and more of which a call each is enough."""
+"""Calls that keep a server busy: patterns, filters, expressions, and others of which a single call suffices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLE = "a" * 100 + "0"
 
 
 def make_tables(client: Client) -> None:
-    """Those that the attacks are aimed at, in the database `default`."""
+    """Creates the tables for the attacks, in the database `default`."""
     for number in range(3):
         columns = [ttypes.FieldSchema("c", "int", None)]
         serde = ttypes.SerDeInfo("s", "x", {})

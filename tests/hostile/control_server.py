@@ -36,7 +36,8 @@ REPLIES = {name.encode(): _reply(name) for name in ANSWERS}
 
 
 def answer(data: bytes) -> bytes | None:
-    """To one whole request of an honest client, which comes in one piece; None to anything else."""
+    """Returns the answer to one whole request of an honest client, which arrives in one piece; None for anything
+    else."""
     if not data.startswith(HEADER) or len(data) < 12:
         return None
     end = 8 + int.from_bytes(data[4:8], "big")

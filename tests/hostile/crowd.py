@@ -1,7 +1,7 @@
-"""A crowd of hostile clients, in a process of its own: ``python -m tests.hostile.crowd PORT SECONDS``.
+"""A crowd of hostile clients in a separate process: ``python -m tests.hostile.crowd PORT SECONDS``.
 
-Each kind of attack has its share of the connections; when those are used up, the oldest ones leave and attack anew.
-Prints how many attacks there were and how many connections were open at most.
+Each kind of attack has its share of the connections. When it is used up, the oldest ones leave and attack again. Prints
+the number of attacks and the maximum number of open connections.
 """
 
 from __future__ import annotations

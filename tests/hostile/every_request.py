@@ -1,4 +1,5 @@
-"""Each request of the protocol, filled in, with one value of it changed: no call fails inside, and others go on."""
+"""Sends each request of the protocol with one value changed: no call may fail with an internal error, and others must
+still work."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def named_anew(value: Any, names: tuple[str, ...], number: int, depth: int = 0) 
 
 
 class InternalErrors(logging.Handler):
-    """What failed with what is none of the declared exceptions."""
+    """The calls that failed with an exception that they do not declare."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -72,7 +73,7 @@ class InternalErrors(logging.Handler):
 
 
 def use_all(uri: str, number: int) -> None:
-    """What a client needs every day: whatever came before, it must work."""
+    """Sends calls that clients need every day; they must work whatever came before."""
     name = f"used{number}"
     with client(uri) as metastore:
         metastore.create_table(table("d", name, keys=(("p", "string"),)))
@@ -101,7 +102,7 @@ CHANGING = {"get_delegation_token", "get_lock_materialization_rebuild", "get_loc
 
 
 def read_all(uri: str) -> None:
-    """Each read: what was stored before may be what it cannot answer."""
+    """Sends each read: earlier writes may have stored what a read cannot answer."""
     with client(uri) as metastore:
         for method in READS:
             if method not in CHANGING:

@@ -1,7 +1,7 @@
-"""Calls of a client that wants files to be deleted, moved or overwritten which are not its own.
+"""Calls of a client that tries to delete, move or overwrite files of others.
 
-Sequences are made from a seed. Every location points somewhere near what must stay, in one of the spellings that file
-systems, URLs and people know.
+Sequences are generated from a seed. Every location is near files that must remain, in one of the spellings that file
+systems, URLs and people use.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Tree:
         self.before = self.look()
 
     def look(self) -> dict[str, str]:
-        """All that is outside, and the victim's files, with what they hold."""
+        """Returns all files outside, and the victim's files, with their contents."""
         found: dict[str, str] = {}
         for top in (self.outside, self.warehouse / f"{VICTIM}.db", self.root / "declared"):
             for directory, names, files in os.walk(top):
@@ -102,7 +102,7 @@ class Tree:
         return found
 
     def damage(self) -> list[str]:
-        """What is not as before. Directories that are new are those of tables; one without files may go."""
+        """Returns what has changed. New directories are those of tables; directories without files may be deleted."""
         now = self.look()
         files = [path for path, content in self.before.items() if content != "directory"]
         holds = {str(parent) for path in files for parent in Path(path).parents}
@@ -122,7 +122,7 @@ class Tree:
 
 
 class Attacker:
-    """Makes calls at random, and goes on whatever they are answered."""
+    """Sends random calls, and continues whatever the answers are."""
 
     def __init__(self, client: Any, tree: Tree, seed: int) -> None:
         self.client = client
@@ -221,7 +221,7 @@ class Attacker:
         return self.database(), self.table()
 
     def known_partition(self) -> tuple[str, str, ttypes.Partition]:
-        """One that is there. Raises TException where there is none."""
+        """Returns an existing partition. Raises TException if there is none."""
         found = [
             (name, each, partition)
             for name in self._databases()
@@ -363,7 +363,7 @@ class Attacker:
         return self.client.drop_catalog(ttypes.DropCatalogRequest(name=name))
 
     def plant(self) -> object:
-        """Another program, or a client with the right to write files, puts links and files into the warehouse."""
+        """Creates links and files in the warehouse, like another program, or a client with the right to write files."""
         directory = self.tree.warehouse / self.directory_of_database() / self.random.choice(["", "t1", "t1/k=1", "t2"])
         if not directory.is_dir() or not directory.resolve().is_relative_to(self.tree.warehouse):
             return None
@@ -387,7 +387,7 @@ class Attacker:
     )
 
     def call(self, name: str) -> None:
-        """Makes one call. Raises TTransportException when the server does not answer it."""
+        """Sends one call. Raises TTransportException if the server does not answer."""
         try:
             getattr(self, name)()
             self.answered += 1

@@ -1,4 +1,4 @@
-"""A real server process with small limits, and what is seen of it from outside."""
+"""A real server process with small limits, and what can be observed from outside."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ObservedServer:
 
 
 def memory_bound(limits: dict[str, object], quiet_bytes: int) -> int:
-    """The formula of docs/operations.md, "Memory under attack", beyond what the quiet server takes."""
+    """The formula of docs/operations.md, "Memory under attack", in addition to the memory of the idle server."""
 
     def value(name: str) -> int:
         found = limits[f"server.{name}"]

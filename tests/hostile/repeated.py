@@ -1,7 +1,7 @@
-"""One kind of attack again and again, until the input ends.
+"""Repeats one kind of attack until the input ends.
 
-``python -m tests.hostile.repeated ATTACK PORT MANAGEMENT_PORT`` prints a line when the first one was made, and at the
-end how many there were.
+``python -m tests.hostile.repeated ATTACK PORT MANAGEMENT_PORT`` prints a line after the first one, and their number at
+the end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the requests of the protocol have values of a type, however deep, and how to put another one there."""
+"""Finds the values of a type in requests of the protocol, at any depth, and replaces them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def places_of(kind: Any, types: Container[int], inside: tuple[Any, ...] = ()) ->
 
 
 def fields_of(kind: Any, inside: tuple[Any, ...] = ()) -> Iterator[tuple[Way, int]]:
-    """Each field of a struct and of those in it, with its type."""
+    """Returns each field of a struct and of nested structs, with its type."""
     if kind in inside or len(inside) > 4:
         return
     for field in filter(None, kind.thrift_spec):
@@ -54,7 +54,7 @@ def _places_in(
 
 
 def put(value: Any, way: Way, new: Any) -> Any:
-    """The value with the new one at its place; what is not there stays away."""
+    """Returns the value with the new one at its place; missing fields stay unset."""
     if not way:
         return new
     if value is None:

@@ -1,4 +1,4 @@
-"""A file system of the kernel's that never answers: a FUSE mount whose program reads requests and leaves them."""
+"""A file system that never answers: a FUSE mount whose program reads requests and ignores them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MNT_DETACH = 2
 
 
 class SilentMount:
-    """Covers a directory while it is open. `is_asked` is set when somebody touches what is there."""
+    """Covers a directory while it is open. `is_asked` is set when a process accesses the directory."""
 
     def __init__(self, directory: Path) -> None:
         self.is_asked = threading.Event()

@@ -1,4 +1,4 @@
-"""A small catalog for the tests of jobs, made through a server."""
+"""A small catalog for the tests of jobs, created through a server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def descriptor(location: str) -> StorageDescriptor:
 
 
 def sketch_of(distinct: int) -> bytes:
-    """A bit vector of so many numbers, as Hive and the job `statistics` write them."""
+    """Returns a bit vector of this many numbers, as Hive and the job `statistics` write it."""
     groups = np.zeros(distinct, np.int64)
     return sketches_of_groups(groups, hash_longs(np.arange(distinct)), 1)[0]
 

@@ -75,7 +75,7 @@ class Member:
         self.server.close()
 
     def falls_silent(self) -> None:
-        """Its thread does nothing more and nobody reaches it; what it knows of its lease stays."""
+        """Its thread stops and nothing reaches it; its state of the lease remains."""
         self.membership._stopped.set()
         self.state.changed.set()
         self.membership._thread.join(PATIENCE_S)
@@ -83,8 +83,8 @@ class Member:
 
 
 def tells_of_another_server(database: Database) -> None:
-    """From now on its connections, also those that are open, are told to be of another database server: they were moved
-    by a proxy. On MariaDB and PostgreSQL."""
+    """From now on, its connections, including open ones, appear to belong to another database server, as if a proxy had
+    moved them. On MariaDB and PostgreSQL."""
     text = database.history_text
     with database.checking() as connection:
         position, history = text.statement(connection).selected_columns

@@ -1,4 +1,4 @@
-"""Three servers that read by lease, clients at them, a fourth that comes and goes, and faults of all kinds beside."""
+"""Three servers that read by lease, clients of them, a fourth that joins and leaves, and faults of all kinds."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Run:
 
     @property
     def clock_file(self) -> Path:
-        """How far the first server's wall clock is off, if it was started with `FAKETIME`."""
+        """The file with the offset of the first server's wall clock, if it was started with `FAKETIME`."""
         return self.directory / "clock"
 
     def log(self) -> list[Change]:
@@ -72,7 +72,7 @@ class Run:
 
     @contextmanager
     def beside(self, seed: int, kinds: tuple[str, ...]) -> Iterator[None]:
-        """Faults of these kinds, one after the other, until the end of the block."""
+        """Causes faults of these kinds, one after the other, during the block."""
         ended = threading.Event()
         errors: list[BaseException] = []
 
@@ -97,7 +97,7 @@ class Run:
             raise errors[0]
 
     def _stop(self, chance: random.Random, ended: threading.Event) -> None:
-        """A server is held up, for less than a lease or for several, and goes on as if nothing had been."""
+        """Stops a server, for less than a lease or for several, and continues it."""
         process_id = chance.choice(self.servers).process_id
         os.kill(process_id, signal.SIGSTOP)
         try:
@@ -115,12 +115,12 @@ class Run:
             os.kill(process_id, signal.SIGCONT)
 
     def _step_clock(self, chance: random.Random, ended: threading.Event) -> None:
-        """The wall clock of the first server is set to another time, as by an operator or a first answer of NTP."""
+        """Sets the wall clock of the first server to another time, like an operator or a first answer of NTP."""
         self.clock_file.write_text(f"{chance.choice([-86_400, -3_600, -2, -0.5, 0.5, 2, 3_600, 86_400]):+}\n")
         ended.wait(chance.uniform(0.05, 1.0))
 
     def _break(self, chance: random.Random, ended: threading.Event) -> None:
-        """Nobody reaches a member for a while; it reaches the others."""
+        """Makes a member unreachable for a while; it still reaches the others."""
         proxy = chance.choice(self.proxies)
         proxy.cut()
         try:
@@ -129,7 +129,7 @@ class Run:
             proxy.mend()
 
     def _swallow(self, chance: random.Random, ended: threading.Event) -> None:
-        """What is on its way to a member never comes, and nobody is told; the connection is broken later."""
+        """Drops messages to a member without notice; the connection is broken later."""
         proxy = chance.choice(self.proxies)
         proxy.stall()
         ended.wait(chance.uniform(0.1, 1.5))
@@ -137,7 +137,7 @@ class Run:
         proxy.mend()
 
     def _come_and_go(self, chance: random.Random, ended: threading.Event) -> None:
-        """Another server joins and writes, and leaves in order or is killed in the midst of it."""
+        """Another server joins, writes, and then leaves in order or is killed."""
         server = self.kind(self.directory / "visitor", self.database_url, settings(self.directory))
         server.start()
         number = self.faults["come_and_go"]
@@ -232,7 +232,7 @@ def end(server: ServerProcess) -> None:
 
 
 def free_port() -> int:
-    """One that nobody listens on, and that the system gives to nobody who asks for any."""
+    """Returns a port on which nothing listens, and that the system does not assign automatically."""
     while True:
         port = random.randrange(*BELOW_EPHEMERAL_PORTS)
         with socket.socket() as probe, suppress(OSError):

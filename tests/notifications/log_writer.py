@@ -1,4 +1,4 @@
-"""A notification log that a test writes and damages at will, and a sink that remembers what it was told."""
+"""A notification log that a test writes and damages, and a sink that records its calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUILDER = MessageBuilder()
 
 
 class LogWriter:
-    """Writes to the log of a database: as servers do, and as no server does."""
+    """Writes to the log of a database, like servers do, and like none does."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -57,7 +57,7 @@ class LogWriter:
         self.execute(delete(NOTIFICATION_LOG).where(LOG.EVENT_ID.in_(event_ids)))
 
     def restore_to(self, event_id: int) -> None:
-        """What the log looks like after an older copy of the database was put in place."""
+        """Changes the log to its state after an older copy of the database was restored."""
         self.execute(
             delete(NOTIFICATION_LOG).where(LOG.EVENT_ID > event_id),
             update(NOTIFICATION_SEQUENCE).values(NEXT_EVENT_ID=event_id + 1),
@@ -71,7 +71,7 @@ class LogWriter:
 
 
 class UnreliableLog:
-    """A log whose database can be taken away, whose server can change, and whose reads can be watched."""
+    """A log whose database can become unavailable, whose server can change, and whose reads can be observed."""
 
     def __init__(self, log: FollowedLog) -> None:
         self.log = log
@@ -118,7 +118,7 @@ class UnreliableLog:
 
 
 class RecordingSink:
-    """Remembers what it was told; ``refuses`` decides which event it cannot take."""
+    """Records its calls; ``refuses`` decides which events it refuses."""
 
     def __init__(self) -> None:
         self.position = -1

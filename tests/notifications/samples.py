@@ -1,4 +1,4 @@
-"""One write of each kind, what it should become in the log, and what a reader should see in it."""
+"""One write of each kind, its expected row in the log, and what a reader should see in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program's commands, and programs of tests, run by processes that are forked: see `tests.prepared.processes`."""
+"""Runs the program's commands, and programs of tests, in forked processes: see `tests.prepared.processes`."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class PreparedProcess:
         self.pid = self._number()
 
     def poll(self) -> int | None:
-        """Its exit code, below 0 for a signal; None while it runs."""
+        """Returns its exit code, below 0 for a signal; None while it runs."""
         if self.returncode is None:
             with suppress(subprocess.TimeoutExpired):
                 self.wait(0)
@@ -58,7 +58,7 @@ class PreparedProcess:
         return self.returncode
 
     def communicate(self, *, timeout: float | None = None) -> tuple[str, str | None]:
-        """What it and those that it has forked write until all have ended. Raises `subprocess.TimeoutExpired`."""
+        """Returns what it and its forked processes write until all have ended. Raises `subprocess.TimeoutExpired`."""
         end_s = None if timeout is None else time.monotonic() + timeout
 
         def rest_s() -> float | None:
@@ -106,7 +106,7 @@ class PreparedProcess:
 
 
 class PreparedPython:
-    """An interpreter that waits for orders; it ends with this process, and what it has forked stays."""
+    """An interpreter that waits for orders. It ends with this process; processes that it has forked remain."""
 
     def __init__(self) -> None:
         self._environment = read_at_start(os.environ)
@@ -117,7 +117,7 @@ class PreparedPython:
             self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
 
     def is_like(self, environment: Mapping[str, str]) -> bool:
-        """Whether an interpreter that is started with this environment would be the same."""
+        """Whether an interpreter started with this environment would be equivalent."""
         return read_at_start(environment) == self._environment
 
     def start(

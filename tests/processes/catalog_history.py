@@ -1,6 +1,6 @@
-"""What the notification log says that the catalog must look like, and what its tables say it does look like.
+"""Compares the catalog according to the notification log with the catalog in its tables.
 
-Both are read from the database directly, in one snapshot, without anything of the servers.
+Both are read from the database directly, in one snapshot, without the servers' code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reads the notification log as any other process may: over and over, whatever is new. Argument: the database's URL.
+"""Reads new events of the notification log repeatedly, like any other process.
 
-Ends when its standard input does, after a last look. Prints a line for each event that came out of order or after a
-hole, then ``read N``.
+Argument: the database's URL. Ends when its standard input does, after a last read. Prints a line for each event that
+came out of order or after a gap, then ``read N``.
 """
 
 from __future__ import annotations

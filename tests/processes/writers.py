@@ -1,4 +1,4 @@
-"""Clients that create, alter and drop, and know what they were told."""
+"""Clients that create, alter and drop, and record the acknowledged state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every place where a release differs from our IDL on purpose, with the reason. The comparison fails on any other."""
+"""Every place where a release intentionally differs from this IDL, with the reason. The comparison fails on any
+other."""
 
 from __future__ import annotations
 

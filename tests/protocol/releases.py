@@ -1,4 +1,4 @@
-"""Hive's own classes: jars from Maven Central, kept in the user's cache folder, and Java programs run over them."""
+"""Hive's own classes: jars from Maven Central, kept in the user's cache folder, and Java programs that use them."""
 
 from __future__ import annotations
 

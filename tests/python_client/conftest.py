@@ -1,4 +1,4 @@
-"""Two metastores of one database that follow its events only when told, so that a test decides what each has seen."""
+"""Two metastores on one database that follow its events only on request, so that a test controls what each has seen."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Metastore:
 
     @contextmanager
     def answers(self) -> Iterator[list[str]]:
-        """How reads are answered meanwhile: the names of the outcomes that occurred (`hit`, `stale_write_ids`, …)."""
+        """Records how reads are answered meanwhile: the names of the outcomes (`hit`, `stale_write_ids`, …)."""
         before = self.service.reads_by_outcome()
         outcomes: list[str] = []
         yield outcomes
@@ -93,7 +93,7 @@ def start_metastore(tmp_path: Path, database_servers: ServerLookup) -> Iterator[
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """Every SQL statement that any part of this process sends meanwhile, through whatever engine."""
+    """Records every SQL statement that any part of this process sends meanwhile, through any engine."""
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
@@ -165,7 +165,7 @@ DATABASE = Database(name="d", description="", parameters={})
 
 @pytest.fixture
 def database_of_two(start_metastore: StartMetastore) -> tuple[Metastore, Metastore]:
-    """Two metastores that never ask how old they are, trust lists, and know a database `d`."""
+    """Two metastores that never check their position, trust write-id lists, and have a database `d`."""
     settings = {"cache.write_id_reads": "trust", "cache.max_staleness_ms": "inf"}
     first, second = start_metastore(**settings), start_metastore(**settings)
     first.client.call("create_database", DATABASE)

@@ -1,4 +1,4 @@
-"""Whether two metastores answered a recorded call alike, and what is left out of the comparison, each with why."""
+"""Compares the answers of two metastores to a recorded call; each exception from the comparison has a reason."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def answer(reply: bytes) -> Any:
 
 
 def outcome(call: RecordedCall, found: Any, root: str) -> Outcome:
-    """The answer in plain values: without times, directories and ids of rows."""
+    """Returns the answer in plain values, without times, directories and ids of rows."""
     if found is None:
         return Outcome(error="" if call.message.kind == ONEWAY else "connection closed")
     if isinstance(found, TApplicationException):
@@ -133,7 +133,7 @@ def outcome(call: RecordedCall, found: Any, root: str) -> Outcome:
 def difference(
     call: RecordedCall, arguments: Any, java: Any, ours: Any, our_root: str, java_root: str
 ) -> tuple[str, Counter[str]]:
-    """How the decoded answers differ, empty if they do not, and why they may where they do so."""
+    """Returns how the decoded answers differ, empty if they do not, and why they may differ."""
     reasons = Counter[str]()
     reconcile(java, ours, reasons)
     given = tuple(getattr(arguments, entry[2]) for entry in METHODS[call.method].args_table[1] if entry is not None)

@@ -1,4 +1,5 @@
-"""Sends a recording to two metastores at once, or to one beside the recorded answers, and tells what differs."""
+"""Sends a recording to two metastores, or to one for comparison with the recorded answers, and reports the
+differences."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def with_recorded_answers(calls: Sequence[RecordedCall], metastore: Metastore) -
 
 
 def side_by_side(calls: Sequence[RecordedCall], java: Metastore, ours: Metastore) -> Report:
-    """Both metastores' answers, and every `ROWS_EVERY` calls what their databases hold."""
+    """Compares both metastores' answers, and every `ROWS_EVERY` calls the contents of their databases."""
     report, told = Report(), set[str]()
     with ExitStack() as stack:
         java_replay, our_replay = (stack.enter_context(Replay(each)) for each in (java, ours))

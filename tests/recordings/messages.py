@@ -39,7 +39,7 @@ class Splitter:
         self._data = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that end in these bytes. Raises ValueError for what is no binary Thrift message."""
+        """Returns the messages that end in these bytes. Raises ValueError for anything but binary Thrift messages."""
         self._data += data
         while self._data:
             try:

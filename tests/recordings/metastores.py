@@ -1,4 +1,4 @@
-"""The metastores that recordings are made with and sent to: Hive 4.0.1's on MariaDB, and ours."""
+"""The metastores for recording and replay: Hive 4.0.1's on MariaDB, and this project's."""
 
 from __future__ import annotations
 

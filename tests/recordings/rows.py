@@ -1,4 +1,5 @@
-"""What two databases hold, made comparable: keys that a database gives are replaced by names of what they mean."""
+"""Makes the contents of two databases comparable: keys from the database are replaced by names of what they
+identify."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Calls of older clients that Hive 4.0.1 has under other names only, and its answers in their words.
+"""Calls of older clients that Hive 4.0.1 supports only under other names, with its answers converted.
 
-PyIceberg and the clients of Hive 2 and 3 send `get_table`, which 4.0 took away; `get_table_req` is what came for it.
+PyIceberg and the clients of Hive 2 and 3 send `get_table`, which 4.0 removed; `get_table_req` replaces it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A server over HTTP that sends what it likes, at its own pace."""
+"""An HTTP server that sends arbitrary answers at its own pace."""
 
 from __future__ import annotations
 

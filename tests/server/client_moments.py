@@ -1,6 +1,6 @@
-"""Clients that are at a given point of a call: what `test_client_behaviour` lets them do something to.
+"""Clients at a given point of a call, for `test_client_behaviour`.
 
-Each point is a function that takes a client there and says how many of its requests the server has whole.
+Each point is a function that brings a client there and returns how many of its requests the server has received whole.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ class Client:
         self.sock.sendall(self.request(method, **arguments))
 
     def forget_last(self) -> None:
-        """The last request was not sent whole: nothing is expected for it."""
+        """Expects no reply for the last request, which was not sent whole."""
         self._expected.pop()
 
     def read_reply(self) -> None:
-        """Reads the next reply, which must be the one that is expected next. Raises EOFError at the end."""
+        """Reads the next reply, which must be the next expected one. Raises EOFError at the end."""
         source = _Source(self.sock)
         if self.encoding.startswith("framed"):
             source.read(4)
@@ -107,7 +107,7 @@ class Client:
             self.read_reply()
 
     def is_closed_by_server(self) -> bool:
-        """Waits for the end; False if there is something to read instead."""
+        """Waits for the end of the connection. Returns False if there is something to read instead."""
         try:
             return self.sock.recv(1) == b""
         except ConnectionError:
@@ -125,7 +125,7 @@ class Client:
         self.sock.close()
 
     def reset(self) -> None:
-        """As a killed process with unread bytes, or a firewall, ends a connection."""
+        """Resets the connection, like a killed process with unread bytes, or a firewall."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self.sock.close()
 
@@ -151,7 +151,7 @@ class _Source:
 
 
 class Bench:
-    """A server in this process, whose calls and position checks the test can hold, and what it holds of clients."""
+    """A server in this process, whose calls and position checks the test can delay, and its clients."""
 
     def __init__(self, service: Service, listener: Listener, patch: Any) -> None:
         self.listener = listener
@@ -272,7 +272,7 @@ def in_header(bench: Bench, encoding: str) -> Client:
 
 
 def in_arguments(bench: Bench, encoding: str) -> Client:
-    """Within the arguments, after enough of them for a message that is decoded while it arrives."""
+    """Within the arguments, after enough of them that the message is decoded while it arrives."""
     client = Client(bench.port, encoding)
     names = [f"name-{number}" for number in range(20_000)]
     client.sock.sendall(client.request("get_table_objects_by_name", dbname="default", tbl_names=names)[:-3])
@@ -305,7 +305,7 @@ def whole_call_behind(bench: Bench, encoding: str) -> Client:
 
 
 def part_behind(bench: Bench, encoding: str) -> Client:
-    """While a call runs, with a whole second one and part of a third sent."""
+    """While a call runs, after sending a whole second one and part of a third."""
     client = whole_call_behind(bench, encoding)
     client.sock.sendall(client.request("get_database", name="default")[:9])
     client.forget_last()
@@ -313,7 +313,7 @@ def part_behind(bench: Bench, encoding: str) -> Client:
 
 
 def much_behind(bench: Bench, encoding: str) -> Client:
-    """While a call runs, with so much sent that the server has stopped reading."""
+    """While a call runs, after sending so much that the server has stopped reading."""
     client = running(bench, encoding)
     client.sock.sendall(client.request("getOption", key="k" * (PIPELINE_BYTES + 1)))
     wait_for(lambda: any(one._paused for one in list(bench._alive)), lambda: "reading goes on")
@@ -322,7 +322,7 @@ def much_behind(bench: Bench, encoding: str) -> Client:
 
 
 def checking(bench: Bench, encoding: str) -> Client:
-    """While a position check is on its way for a request that memory answers. Binary encodings only."""
+    """During a position check for a request that memory answers. Binary encodings only."""
     bench.let_go()
     client = Client(bench.port, encoding)
     for _ in range(3):

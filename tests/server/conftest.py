@@ -41,7 +41,7 @@ class Running:
 
 
 class Link:
-    """One raw connection: requests are written by hand, so that their bytes are known."""
+    """One raw connection: requests are encoded by hand, so that their bytes are known."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -121,7 +121,7 @@ def no_callback_fails() -> Iterator[None]:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Starts a server: `serve(**{"server.max_connections": 3})`. Stopped at the end."""
+    """Starts a server: `serve(**{"server.max_connections": 3})`. It is stopped at the end."""
     with ExitStack() as stack:
 
         def start(**settings: Any) -> Running:

@@ -1,4 +1,4 @@
-"""A TCP relay before a database server that counts questions: round trips that somebody waits for."""
+"""A TCP relay before a database server that counts round trips for which a client waits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CountingRelay:
             return list(self._questions)
 
     def keep_back(self) -> None:
-        """Answers to ROLLBACK, and what comes after them, wait for `deliver`."""
+        """From now on, answers to ROLLBACK, and later ones, wait for `deliver`."""
         self._delivering.clear()
 
     def deliver(self) -> None:
@@ -72,7 +72,8 @@ class CountingRelay:
 
 
 class _Way:
-    """One connection, both directions. `is_answered`: whether the database has spoken since the last question."""
+    """One connection, both directions. `is_answered`: whether the database has sent something since the last
+    question."""
 
     def __init__(self, relay: CountingRelay, client: socket.socket, server: socket.socket) -> None:
         self._relay, self._client, self._server = relay, client, server

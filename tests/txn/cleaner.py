@@ -1,4 +1,4 @@
-"""What Hive's cleaner looks for in the database (Hive 4.0, `ReadyToCleanHandler`); cleaners run in Hive alone."""
+"""Hive's cleaner's queries of the database (Hive 4.0, `ReadyToCleanHandler`); cleaners run only in Hive."""
 
 from __future__ import annotations
 

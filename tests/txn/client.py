@@ -112,7 +112,7 @@ class TxnClient:
         return [ValidWriteIdList.from_thrift(one) for one in self.store.get_valid_write_ids(request).tblValidWriteIds]
 
     def write(self, operation: int = DataOperationType.INSERT, table: str = "t", **other: Any) -> tuple[int, int]:
-        """Open a transaction that has written to the table; its id and its write id."""
+        """Opens a transaction that has written to the table. Returns its id and its write id."""
         txn_id = self.open()
         write_id = self.allocate([txn_id], table)[txn_id]
         self.lock(write_component(operation, table, **other), txn_id=txn_id)
@@ -130,7 +130,7 @@ class TxnClient:
             return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
 
     def events(self) -> list[tuple[str, dict[str, Any]]]:
-        """Type and message of all events, in order; their ids must be 1, 2, …"""
+        """Returns type and message of all events, in order; their ids must be 1, 2, …"""
         log = NOTIFICATION_LOG.c
         with self.database.checking() as connection:
             rows = connection.execute(select(NOTIFICATION_LOG).order_by(log.EVENT_ID)).all()
@@ -158,7 +158,7 @@ class TxnClient:
             connection.commit()
 
     def make_table(self, parameters: Mapping[str, str] | None = None) -> int:
-        """Put a database `d` and a table `t` with these parameters into the catalog; the table's id."""
+        """Creates a database `d` and a table `t` with these parameters. Returns the table's id."""
         with self.database.writing() as connection:
             connection.execute(insert(DBS).values(DB_ID=7, DB_LOCATION_URI="x", NAME="d", CTLG_NAME="hive"))
             connection.execute(
@@ -170,7 +170,7 @@ class TxnClient:
         return 70
 
     def make_partitions(self, *names: str) -> None:
-        """Make table `t` one with the key `p`, and put these partitions of it into the catalog."""
+        """Gives the table `t` the key `p`, and creates these partitions of it."""
         key = {"TBL_ID": 70, "PKEY_NAME": "p", "PKEY_TYPE": "string", "INTEGER_IDX": 0}
         with self.database.writing() as connection:
             connection.execute(insert(PARTITION_KEYS).values(key))

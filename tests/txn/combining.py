@@ -1,4 +1,4 @@
-"""Calls to a `TxnStore` that gather and share transactions as those of a server's clients do."""
+"""Calls to a `TxnStore` that gather and share transactions, like those of a server's clients."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class DatabaseStatements:
         os.close(self._file)
 
     def count(self, call: Callable[[], object]) -> int:
-        """How many the call took. The connections it uses must have been used before."""
+        """Returns the number of statements of the call. Its connections must have been used before."""
         known = len(self._connections)
         before = self._total()
         call()
@@ -69,7 +69,7 @@ class DatabaseStatements:
 
 
 def _questions(connection: Any) -> int:
-    """Statements of the connection so far, without those that ask for this."""
+    """Returns the number of the connection's statements so far, without those of this function."""
     asked = getattr(connection, "_asked_for_questions", 0)
     with connection.cursor() as cursor:
         cursor.execute("SHOW SESSION STATUS LIKE 'Questions'")

@@ -1,4 +1,4 @@
-"""A process that keeps house, as each server of a set does. Run by `test_housekeeping_processes`."""
+"""A process that runs housekeeping, like each server of a set. Run by `test_housekeeping_processes`."""
 
 from __future__ import annotations
 

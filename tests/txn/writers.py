@@ -16,7 +16,7 @@ from tests.txn.client import TxnClient, component
 
 @dataclass(frozen=True)
 class Write:
-    """One transaction of a writer: what it got and whether its commit was acknowledged."""
+    """One transaction of a writer: its ids, and whether its commit was acknowledged."""
 
     txn_id: int
     table: str

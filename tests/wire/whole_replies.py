@@ -1,4 +1,4 @@
-"""Whole replies for results, as the server puts them together (`server/dispatch.py`)."""
+"""Whole replies for results, as the server encodes them (`server/dispatch.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def encode_reply(message: Message, result: Any) -> bytes:
 
 
 def failed(method: str, error: Exception) -> Any:
-    """The result struct of a method that carries an exception which it declares."""
+    """Returns the result struct of a method with an exception that it declares."""
     spec = METHODS[method]
     assert spec.result_class is not None
     result = spec.result_class()

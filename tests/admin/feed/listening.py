@@ -1,4 +1,4 @@
-"""A listener of the change feed: server-sent events over a socket, without a library between."""
+"""A listener of the change feed: reads server-sent events from a socket, without a library."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Received:
 
 
 class Listener:
-    """Reads one feed; `last_id` is what an EventSource would send as Last-Event-ID."""
+    """Reads one feed. `last_id` is the value that an EventSource would send as Last-Event-ID."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Listener:
         return self.answer.status
 
     def step(self) -> Received | None:
-        """The next frame: an event, or None for one that has no data. Raises EOFError at the end."""
+        """Returns the next frame: an event, or None for one without data. Raises EOFError at the end."""
         kind, data, is_empty = "message", "", True
         while True:
             received = self.answer.readline()
@@ -86,7 +86,7 @@ class Listener:
                 data = value
 
     def next(self) -> Received:
-        """The next event; many heartbeats in its place mean that there is none."""
+        """Returns the next event; if many heartbeats arrive instead, there is none."""
         for _ in range(60):
             found = self.step()
             if found is not None:
@@ -100,7 +100,7 @@ class Listener:
         return [one.data for one in found]
 
     def end(self) -> Any:
-        """What the feed ends with: the next event, and nothing after it."""
+        """Returns the event that ends the feed; nothing may follow it."""
         found = self.next()
         assert found.kind == "end", found
         try:

@@ -1,4 +1,4 @@
-"""Small catalogs, made alike in any metastore through its own protocol."""
+"""Small equal catalogs, created in any metastore through its protocol."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def storage_descriptor(location: str) -> StorageDescriptor:
 
 
 def fill(client: MetastoreClient, root: str) -> None:
-    """A database `shop` with two tables, partitions, statistics, a view and a function; files below ``root``."""
+    """Creates a database `shop` with two tables, partitions, statistics, a view and a function; files are below
+    ``root``."""
     client.call(
         "create_database", Database(name="shop", description="a shop", locationUri=f"{root}/shop", parameters={})
     )

@@ -1,4 +1,4 @@
-"""Partitions to test with: ordinary ones, and every kind that is not."""
+"""Partitions for tests: ordinary ones, and all special kinds."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def ordinary(count: int) -> Iterator[Partition]:
 
 
 def page(first: int, count: int) -> PartitionRows:
-    """The same as `ordinary`, from number `first` on, as the store reads them."""
+    """Returns the same as `ordinary`, from number `first` on, as the store reads them."""
     table = PartitionedTable(7, "hive", "sales", "orders", "MANAGED_TABLE", 1, KEYS)
     names, values = [], []
     for number in range(first, first + count):
@@ -119,7 +119,7 @@ parameters = st.one_of(
 
 @st.composite
 def partitions(draw: st.DrawFn, values: tuple[str, str] | None = None) -> Partition:
-    """Any partition: all fields there or not, locations anywhere, descriptors alike or not."""
+    """Generates any partitions: with all or some fields, locations anywhere, descriptors equal or not."""
     chosen = values if values is not None else draw(all_values)
     made = partition(chosen, draw(st.integers(0, 3)))
     made.createTime = draw(st.sampled_from([0, 1_700_000_000, -1, None]))

@@ -1,4 +1,4 @@
-"""Sets of partitions in memory that processes share."""
+"""Partition sets in memory that processes share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hms_cache.cache.partitions.shared_blocks import shared_block
 
 
 def share(held: PartitionSet, files: MemoryFiles) -> int:
-    """Puts all blocks of a set into shared memory; how many were put there."""
+    """Puts all blocks of a set into shared memory. Returns how many."""
     count = 0
     for one in held.segments:
         made = shared_block(one.block, files)

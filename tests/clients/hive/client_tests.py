@@ -1,4 +1,4 @@
-"""Hive's own client tests (JUnit, from Maven Central) of two releases, run against a metastore that runs already."""
+"""Hive's own client tests (JUnit, from Maven Central) of two releases, for a running metastore."""
 
 from __future__ import annotations
 
@@ -53,10 +53,8 @@ _LIBRARIES = (
 
 @dataclass(frozen=True)
 class Release:
-    """A Hive whose tests and client are used: artifacts of its distribution and of its tests.
-
-    `client` is that of another release, whose tests are not to be had: it comes before the release's own.
-    """
+    """A release of Hive whose tests and client are used: artifacts of its distribution and its tests. `client` may be
+    another release's whose tests are not published; it comes before the release's own."""
 
     version: str
     distribution: str
@@ -64,7 +62,7 @@ class Release:
     client: str = ""
 
     def home(self) -> Path:
-        """The unpacked distribution; fetched at the first use. Raises `FetchFailed`."""
+        """Returns the unpacked distribution; downloads it at the first use. Raises `FetchFailed`."""
         if self.version == VERSION:
             return fetch()
         return unpacked(self.distribution, f"{JAVA_METASTORE}/apache-hive-metastore-{self.version}-bin")
@@ -91,7 +89,7 @@ _COUNT = re.compile(r"^(?:OK \((\d+) tests?\)|Tests run: (\d+),)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How many tests a class ran, and the names of those that failed; `output` is what JUnit printed."""
+    """The number of tests that a class ran, and the names of those that failed; `output` is what JUnit printed."""
 
     ran: int
     failed: frozenset[str]
@@ -99,7 +97,7 @@ class Outcome:
 
 
 class ClientTests:
-    """The tests compiled for the metastore at a URI, whose warehouse and database they look into."""
+    """The tests, compiled for the metastore at a URI; they access its warehouse and database."""
 
     def __init__(
         self,
@@ -127,7 +125,7 @@ class ClientTests:
         )
 
     def run(self, name: str) -> Outcome:
-        """Runs one class. Raises AssertionError when JUnit did not come to its end."""
+        """Runs one class. Raises AssertionError if JUnit did not finish."""
         finished = subprocess.run(
             [
                 "java",

@@ -67,7 +67,7 @@ _VIOLATED = re.compile(r"DataConstraintViolationError: .*?!")
 
 
 def fetch() -> Path:
-    """The directory of the jars; Maven brings them at the first use. Raises `FetchFailed`."""
+    """Returns the directory of the jars; Maven downloads them at the first use. Raises `FetchFailed`."""
     lib = dependencies(f"hive-engine-{VERSION}", _project(), ["-DincludeScope=runtime"])
     for unwanted in lib.glob("*-tests.jar"):
         unwanted.unlink(missing_ok=True)
@@ -90,10 +90,10 @@ def _project() -> str:
 
 
 def class_path(configuration: Path, library: Path) -> str:
-    """All jars, in an order of its own: `*` gives them in that of the directory.
+    """Returns all jars in a defined order, since `*` uses the order of the directory.
 
-    hive-exec has the classes of ANTLR and Protocol Buffers that Hive and Tez need; with older ones in front no
-    statement with a task runs. hadoop-client-api has classes of Hadoop whose runtime is not there.
+    hive-exec contains the classes of ANTLR and Protocol Buffers that Hive and Tez need; with older ones before it, no
+    statement with a task runs. hadoop-client-api contains classes of Hadoop whose runtime is missing.
     """
     first, last = ("hive-exec-",), ("hadoop-client-api-", "protobuf-java-", "antlr-runtime-")
     jars = sorted(
@@ -106,7 +106,7 @@ _OF_STORE = ("datanucleus-", "javax.jdo-", "HikariCP-", "mysql-connector-")
 
 
 def _of_database(database_url: str) -> tuple[dict[str, str], list[Path]]:
-    """Properties and jars for the metastore's database: Hive 4.0.1 asks for compactions in it, past the metastore."""
+    """Returns properties and jars for the metastore's database: Hive 4.0.1 reads compactions directly from it."""
     home = java_metastore.fetch()
     url = make_url(database_url)
     properties = {
@@ -127,7 +127,8 @@ def command_line(
     database_url: str | None = None,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
-    """Hive's command line: its own files are in `directory`, and those of tables below `shared`; `more` properties."""
+    """Returns Hive's command line. Its own files are in `directory`, those of tables below `shared`; `more` are
+    properties."""
     configuration = directory / "conf"
     configuration.mkdir(parents=True)
     properties = {
@@ -166,7 +167,8 @@ def command_line(
 
 
 def java(configuration: Path, main: str, database_url: str | None = None) -> list[str]:
-    """A command that runs a main class, or a file of one, with Hive's classes and those for the database, if any."""
+    """Returns a command that runs a main class, or a file with one, with Hive's classes and those for the database, if
+    any."""
     jars = [] if database_url is None else _of_database(database_url)[1]
     return [
         "java",
@@ -216,7 +218,7 @@ class Session:
         self._watchdog.start()
 
     def execute(self, statement: str) -> list[str]:
-        """What it prints for one statement. Raises RuntimeError when the process ends or hangs."""
+        """Returns what it prints for one statement. Raises RuntimeError if the process ends or hangs."""
         self._number += 1
         mark = f"END-OF-{self._number}"
         assert self._process.stdin is not None and self._process.stdout is not None

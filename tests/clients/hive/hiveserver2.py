@@ -35,15 +35,13 @@ _CHANGING = (
 
 
 def driver() -> Path:
-    """The JDBC driver's jar. Maven brings it at the first use. Raises `FetchFailed`."""
+    """Returns the JDBC driver's jar. Maven downloads it at the first use. Raises `FetchFailed`."""
     return artifact(f"org.apache.hive:hive-jdbc:{engine.VERSION}")
 
 
 def run(lines: str, uri: str, directory: Path, properties: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """What the program prints for the lines (`JdbcStatements`), without what differs each time.
-
-    Raises RuntimeError when it does not get to the last one.
-    """
+    """Returns what the program prints for the lines (`JdbcStatements`), without what differs each time. Raises
+    RuntimeError if it does not reach the last one."""
     directory.mkdir(parents=True, exist_ok=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

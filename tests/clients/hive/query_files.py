@@ -1,4 +1,4 @@
-"""Hive's own files of statements (`.q`), with their data: Spark's tests bring them along to Maven Central."""
+"""Hive's own statement files (`.q`) with their data, which are part of Spark's tests on Maven Central."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _PARTS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|\\
 
 
 def fetch() -> Path:
-    """The directory that holds the files and their data. Raises `FetchFailed`."""
+    """Returns the directory with the files and their data. Raises `FetchFailed`."""
 
     def unpack(path: Path) -> None:
         with zipfile.ZipFile(artifact(_TESTS_OF_SPARK)) as packed:
@@ -89,14 +89,14 @@ def names(family: str) -> list[str]:
 
 
 def copy_data(directory: Path) -> None:
-    """Files that statements load, or describe as tables; statements may change them."""
+    """Copies files that statements load, or describe as tables; statements may change them."""
     shutil.copytree(fetch() / "data", directory / "data")
     for name in ("tmp", "hdfs", "build"):
         (directory / name).mkdir()
 
 
 def statements(name: str) -> list[str]:
-    """Those of one file, in their order, a line each, for the directory that `{directory}` stands for."""
+    """Returns the statements of one file, in order, one a line. `{directory}` in them is replaced."""
     text = (fetch() / _MEMBERS[0] / f"{name}.q").read_text()
     for pattern, path in _PATHS:
         text = pattern.sub(path, text)

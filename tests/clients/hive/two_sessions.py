@@ -1,4 +1,4 @@
-"""Statements of two sessions that work on the same tables in turn; what each prints depends on what the other did."""
+"""Statements of two sessions that use the same tables in turn; the output of each depends on the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of two sessions about what a table is made of: partitions of each type, constraints, views, statistics."""
+"""Statements of two sessions about the parts of tables: partitions of each type, constraints, views, statistics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.clients.hive.two_sessions import FIRST, SECOND
 
 @dataclass(frozen=True)
 class PartitionType:
-    """A type of partition column, with four values of it in rising order."""
+    """A type of partition column, with four values in ascending order."""
 
     name: str
     values: tuple[str, str, str, str]

@@ -1,4 +1,4 @@
-"""The tests of Iceberg's Hive catalog (JUnit, from Maven Central), run against a server of ours."""
+"""The tests of Iceberg's Hive catalog (JUnit, from Maven Central), run against this server."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _NOT_NEEDED = (
 
 
 def fetch(version: str) -> Path:
-    """The directory of the jars; Maven brings them at the first use. Raises `FetchFailed`."""
+    """Returns the directory of the jars; Maven downloads them at the first use. Raises `FetchFailed`."""
     return dependencies(f"iceberg-tests-{version}", _project(version))
 
 
 def classes_of_tests(version: str) -> set[str]:
-    """Names of the classes that JUnit's convention takes for tests, without their package."""
+    """Returns the names of the classes that are tests by JUnit's convention, without their package."""
     folder = PACKAGE.replace(".", "/")
     with zipfile.ZipFile(fetch(version) / f"iceberg-hive-metastore-{version}-tests.jar") as archive:
         found = [re.fullmatch(rf"{folder}/(Test\w+|\w+Test)\.class", name) for name in archive.namelist()]
@@ -54,7 +54,8 @@ def classes_of_tests(version: str) -> set[str]:
 
 
 class CatalogTests:
-    """Tests on a class path, with our class of a metastore compiled for it, for that at a URI and its warehouse."""
+    """Tests on a class path. This project's class of a metastore is compiled for them; it connects to a URI and its
+    warehouse."""
 
     def __init__(self, directory: Path, uri: str, warehouse: Path, libraries: str, options: Sequence[str] = ()) -> None:
         self._directory = directory
@@ -72,7 +73,7 @@ class CatalogTests:
         subprocess.run(["javac", "-nowarn", "-cp", libraries, "-d", str(classes), str(SOURCE)], check=True, timeout=300)
 
     def run(self, names: Sequence[str]) -> dict[str, Outcome]:
-        """Runs classes, named in full. Raises AssertionError when JUnit did not come to its end, or found no tests."""
+        """Runs classes, given by full names. Raises AssertionError if JUnit did not finish, or found no tests."""
         return junit.run_classes(names, self._directory, self._class_path, self._properties, self._options)
 
 
@@ -84,8 +85,8 @@ def run_on_a_new_metastore(
     more: Mapping[str, object],
     options: Sequence[str] = (),
 ) -> dict[str, Outcome]:
-    """Classes, named in full, with a server of their own, which has `more` settings. The other arguments: as those of
-    `CatalogTests`."""
+    """Runs classes, given by full names, with a separate server that has `more` settings. The other arguments are those
+    of `CatalogTests`."""
     url = databases.initialized_database()
     warehouse = directory / "warehouse"
     settings: dict[str, object] = {

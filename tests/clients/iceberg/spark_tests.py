@@ -30,7 +30,7 @@ _OF_SPARK = (
 
 
 def libraries() -> str:
-    """The class path of the tests, Spark's jars last; Maven brings the others. Raises `FetchFailed`."""
+    """Returns the class path of the tests, Spark's jars last; Maven downloads the others. Raises `FetchFailed`."""
     of_tests = "<classifier>tests</classifier>"
     rest = dependency(f"org.apache.iceberg:iceberg-open-api:{VERSION}", "<classifier>test-fixtures</classifier>")
     project = junit.project(

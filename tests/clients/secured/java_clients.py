@@ -1,4 +1,4 @@
-"""Spark, Hive's engine and Trino: their keys for each mechanism, and what each does over it."""
+"""Spark, Hive's engine and Trino: their settings for each mechanism, and what each does with it."""
 
 from __future__ import annotations
 

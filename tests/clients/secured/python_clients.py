@@ -1,4 +1,5 @@
-"""hmsclient and PyIceberg: the transports that Thrift for Python has, and what each does over them. And our own."""
+"""hmsclient, PyIceberg and this project's client: the transports of Thrift for Python, and what each client does with
+them."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def hmsclient(site: Site, mechanism: Mechanism, directory: Path, database: str) 
 
 
 def own(site: Site, mechanism: Mechanism, directory: Path, database: str) -> list[object]:
-    """This project's client: the names of the partitions that it has made."""
+    """Runs this project's client. Returns the names of the partitions that it created."""
     context = ssl.create_default_context(cafile=str(site.authority.ca_file))
     if mechanism is Mechanism.MUTUAL_TLS:
         context.load_cert_chain(site.client_file)

@@ -1,4 +1,4 @@
-"""Which client cannot speak which mechanism, with the class that lacks it; each reason is looked up in the class."""
+"""The clients that do not support a mechanism, with the class that lacks it; each reason is verified in the class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Reason(NamedTuple):
 
 
 def _texts(archive: Path, name: str) -> bytes:
-    """The bytes of a class and of its inner classes: names of what it calls and its constants among them."""
+    """Returns the bytes of a class and its inner classes, which contain the names of called methods and constants."""
     with zipfile.ZipFile(archive) as packed:
         found = [packed.read(one) for one in packed.namelist() if one.startswith((f"{name}.class", f"{name}$"))]
     assert found, f"{archive} has no {name}"

@@ -1,4 +1,4 @@
-"""A secured site: a realm, an authority, a directory and an issuer of tokens, and one server with a port for each
+"""A secured site: a realm, a certificate authority, a directory and a token issuer, and one server with a port for each
 mechanism."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Mechanism(enum.Enum):
 
     @property
     def quality(self) -> str | None:
-        """The one quality of protection that the port offers; None where it has none."""
+        """The port's only quality of protection; None if it has none."""
         return {"KERBEROS_AUTH": "auth", "KERBEROS_INT": "auth-int", "KERBEROS_CONF": "auth-conf"}.get(self.name)
 
     @property
@@ -89,7 +89,7 @@ class Port:
         return f"thrift://localhost:{self.number}"
 
     def counted(self, which: str, outcome: str = "ok") -> int:
-        """How many `authentications` or `tls_handshakes` of the server had this outcome."""
+        """Returns how many `authentications` or `tls_handshakes` of the server had this outcome."""
         return int(getattr(self.service.metrics.server, which).values().get((outcome,), 0))
 
 
@@ -101,7 +101,7 @@ class AuditLines(logging.Handler):
         self.lines: list[dict[str, Any]] = []
 
     def of_creation(self) -> list[dict[str, Any]]:
-        """Of the tables that were made; they are written a moment after the answer."""
+        """Returns the audit lines of created tables, which are written a moment after the answer."""
         wait_for(lambda: bool(self._of_creation()))
         return self._of_creation()
 
@@ -134,7 +134,7 @@ class Site:
         self._stack.callback(logger.removeHandler, self.audit)
 
     def port(self, mechanism: Mechanism | None) -> Port:
-        """Of the one server, which starts at the first use; None: the port that asks nobody."""
+        """Returns a port of the server, which starts at the first use. None: the port without authentication."""
         if self._service is None:
             service = Service(load(command_line=self._settings(), environment={}))
             service.start()
@@ -144,7 +144,7 @@ class Site:
         return Port(self._service, self._service.addresses[index][1])
 
     def token(self) -> Token:
-        """A new delegation token of the user's, asked for with a ticket."""
+        """Returns a new delegation token of the user, requested with a ticket."""
         port = self.port(Mechanism.TOKEN)
         with socket.create_connection(("127.0.0.1", port.number), timeout=60) as raw:
             sock = SaslSocket(raw)
@@ -161,7 +161,7 @@ class Site:
         return credentials_file(directory / "tokens", self.token())
 
     def password_store(self, class_path: str, directory: Path) -> str:
-        """Hadoop's credential provider with the user's password, as an administrator makes it."""
+        """Creates Hadoop's credential provider with the user's password, like an administrator."""
         address = f"localjceks://file{directory / 'passwords.jceks'}"
         if (directory / "passwords.jceks").exists():
             return address

@@ -1,4 +1,4 @@
-"""Answers of Spark, made comparable: what is the same under another directory, at another time, in another order."""
+"""Makes answers of Spark comparable: removes what depends on directory, time and order."""
 
 from __future__ import annotations
 
@@ -77,7 +77,10 @@ def differences(
     otherwise: Mapping[str, dict[str, Any]] = ANSWERS_SINCE_HIVE_3,
     steps: tuple[Step, ...] = STEPS,
 ) -> list[str]:
-    """What was answered otherwise, statement by statement; to these statements this is the answer."""
+    """Returns the differences from the reference, statement by statement.
+
+    :param otherwise: the expected answers of statements that differ from the reference.
+    """
     found = []
     for step, expected, answer in zip(steps, reference, answers, strict=True):
         wanted = otherwise.get(step.statement) or comparable(step, expected, reference_scratch)
@@ -88,7 +91,7 @@ def differences(
 
 
 def memory_table(answers: Answers) -> list[str]:
-    """For each kind of statement: calls, reads, reads answered from memory."""
+    """Returns for each kind of statement: calls, reads, reads answered from memory."""
     totals: dict[str, list[int]] = {}
     for step, answer in zip(STEPS, answers, strict=True):
         calls = answer["calls"]

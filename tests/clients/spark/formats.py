@@ -1,4 +1,4 @@
-"""Sessions of Spark 3.5 with formats of tables that keep more than a metastore does."""
+"""Sessions of Spark 3.5 with table formats that keep more metadata than a metastore does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jars of Hive's own metastore clients that Spark can be told to use instead of its built-in 2.3.10."""
+"""Jars of Hive's own metastore clients that Spark can use instead of its built-in 2.3.10."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What few ask Spark to do: partition values that need care, conditions on keys of all types, wide and odd tables.
+"""Unusual statements for Spark: special partition values, conditions on keys of all types, wide and odd tables.
 
-Run as `tests.clients.spark.statements` are.
+They are run like `tests.clients.spark.statements`.
 """
 
 from __future__ import annotations

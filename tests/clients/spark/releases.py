@@ -1,4 +1,4 @@
-"""Other releases of PySpark than the installed one, from PyPI, kept in the user's cache folder."""
+"""Other releases of PySpark than the installed one, from PyPI, in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.downloads import FetchFailed, kept, run
 
 @cache
 def pyspark(version: str) -> Path:
-    """The folder with this release and what it needs, fetched at the first use."""
+    """Returns the folder with this release and its dependencies; downloads it at the first use."""
 
     def install(path: Path) -> None:
         run([sys.executable, "-m", "pip", "install", "-q", "--target", str(path), f"pyspark=={version}"])

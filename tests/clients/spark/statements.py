@@ -1,6 +1,6 @@
-"""What Spark is asked to do in the tests: every statement that reaches a metastore, in an order that works.
+"""The statements that the tests send to Spark: every statement that reaches a metastore, in an order that works.
 
-Run by `tests.clients.spark.worker` inside Spark's process.
+`tests.clients.spark.worker` runs them in Spark's process.
 """
 
 from __future__ import annotations
@@ -343,7 +343,7 @@ def _remove_directory(spark: Any) -> Rows:
 
 
 def files_left(spark: Any) -> Rows:
-    """Directories that are left, so that dropped data is seen to be gone and external data to be there."""
+    """Returns the remaining directories, to check that dropped data is gone and external data remains."""
     scratch = _warehouse(spark).parent
     found = [path.relative_to(scratch) for path in scratch.rglob("*") if path.is_dir()]
     return [[str(path)] for path in sorted(found) if path.parts[0] in ("warehouse", "ext", "elsewhere", "elsewhere2")]

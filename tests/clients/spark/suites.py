@@ -1,4 +1,4 @@
-"""Spark's own test suites of its Hive support (ScalaTest, from Maven Central), run against a metastore that runs."""
+"""Spark's own test suites of its Hive support (ScalaTest, from Maven Central), for a running metastore."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _TIMEOUT_S = 5400
 
 
 def fetch() -> tuple[Path, Path]:
-    """The unpacked classes and files of the suites, which are opened by path, and the directory of the jars they need
-    besides Spark's; Maven brings them at the first use. Raises `FetchFailed`."""
+    """Returns the unpacked classes and files of the suites, which are opened by path, and the directory of the jars
+    that they need in addition to Spark's; Maven downloads them at the first use. Raises `FetchFailed`."""
     tests = "<classifier>tests</classifier>"
     project = junit.project(
         [
@@ -77,7 +77,7 @@ def fetch() -> tuple[Path, Path]:
 
 
 def names_of_suites() -> set[str]:
-    """All that are in the package and those below, without the package's name."""
+    """Returns all suites in the package and its subpackages, without the package's name."""
     classes, _ = fetch()
     root = classes / Path(*PACKAGE.split("."))
     return {
@@ -88,8 +88,8 @@ def names_of_suites() -> set[str]:
 
 
 def run(names: Sequence[str], directory: Path, uri: str) -> Outcome:
-    """Runs these suites in one JVM; each test is called after its suite. Raises AssertionError when ScalaTest did not
-    come to its end, or a suite has no result."""
+    """Runs these suites in one JVM; each test's name includes its suite. Raises AssertionError if ScalaTest did not
+    finish, or a suite has no result."""
     return _outcome(names, directory, _run(names, directory, uri))
 
 
@@ -129,7 +129,7 @@ def _run(
     environment: Mapping[str, str] | None = None,
     options: Sequence[str] = (),
 ) -> str:
-    """What ScalaTest printed; `of_hadoop` are settings of every configuration of Hadoop."""
+    """Returns what ScalaTest printed; `of_hadoop` are settings of every configuration of Hadoop."""
     classes, jars = fetch()
     site = directory / "site"
     reports = directory / "reports"

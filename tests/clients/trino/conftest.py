@@ -1,4 +1,4 @@
-"""Trino over one of our servers for all of its tests."""
+"""One Trino with one of this project's servers for all of its tests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Engine:
 
     @staticmethod
     def refused_calls(metastore: ServerProcess) -> list[str]:
-        """Calls that the server has answered with an internal error or did not know."""
+        """Returns calls that the server answered with an internal error, or did not know."""
         found = re.search(r"management port on (\S+)", metastore.log)
         assert found, metastore.log[:2000]
         with urllib.request.urlopen(f"http://{found.group(1)}/metrics", timeout=60) as response:
@@ -131,7 +131,7 @@ def _hives_metastore(databases: SqliteFiles | DatabaseServer, directory: Path) -
     ]
 )
 def engine(request: pytest.FixtureRequest, engines: EngineLookup) -> Iterator[Engine]:
-    """Trino over each metastore in turn. None of the test's calls may have met a failure of ours."""
+    """Trino with each metastore in turn. No call of the test may have met an internal error of the server."""
     kind: str = request.param
     found = engines(kind)
     yield found

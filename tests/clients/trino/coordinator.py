@@ -1,4 +1,4 @@
-"""One Trino server over a metastore, and sessions that speak its HTTP protocol."""
+"""One Trino server with a metastore, and sessions that use its HTTP protocol."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ CATALOGS: dict[str, dict[str, str]] = {
 
 
 class QueryFailed(Exception):
-    """What Trino answered to a statement that it could not run; `name` is its error's code."""
+    """Trino could not run a statement; `name` is its error's code."""
 
     def __init__(self, statement: str, name: str, message: str) -> None:
         super().__init__(f"{statement}\n{name}: {message}")
@@ -84,7 +84,7 @@ class QueryFailed(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """Rows of a statement and, of one that changes rows, how many."""
+    """Rows of a statement; for one that changes rows, their number."""
 
     rows: list[Row]
     changed: int | None
@@ -92,7 +92,7 @@ class Result:
 
 @dataclass
 class Session:
-    """A user's statements, one after the other. A role that it sets stays set."""
+    """Runs a user's statements one after the other. A role that it sets stays set."""
 
     base: str
     user: str
@@ -153,7 +153,7 @@ class Session:
 
 
 class Coordinator:
-    """Trino in a process of its own, coordinator and worker in one. Stop it in the end."""
+    """Trino in a separate process, coordinator and worker in one. Must be stopped at the end."""
 
     def __init__(
         self,

@@ -19,7 +19,8 @@ class TrinoMissing(Exception):
 
 
 def java() -> Path:
-    """A Java that runs this Trino: of ``TRINO_JAVA_HOME`` or below ``/usr/lib/jvm``. Raises `TrinoMissing`."""
+    """Returns a Java that can run this Trino: from ``TRINO_JAVA_HOME`` or below ``/usr/lib/jvm``. Raises
+    `TrinoMissing`."""
     named = os.environ.get("TRINO_JAVA_HOME")
     homes = [Path(named)] if named else sorted(Path("/usr/lib/jvm").glob("*"))
     for home in homes:
@@ -30,7 +31,7 @@ def java() -> Path:
 
 
 def fetch() -> Path:
-    """The unpacked server; fetched at the first use. Raises `TrinoMissing` when Maven cannot."""
+    """Returns the unpacked server; downloads it at the first use. Raises `TrinoMissing` if Maven cannot."""
     # Its folder names them: with other plugins it is unpacked anew.
     home = f"trino-{VERSION}-{'-'.join(PLUGINS)}/trino-server-{VERSION}"
     try:

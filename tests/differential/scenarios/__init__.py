@@ -1,1 +1,1 @@
-"""What both metastores are asked: a module per kind of object, each with its `SCENARIOS`."""
+"""The scenarios for both metastores: a module per kind of object, each with its `SCENARIOS`."""

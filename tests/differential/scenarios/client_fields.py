@@ -1,4 +1,4 @@
-"""Writes with fields that few clients send, and with those that other scenarios leave out: alone and in pairs."""
+"""Writes with fields that few clients send, and with those that other scenarios omit: alone and in pairs."""
 
 from __future__ import annotations
 

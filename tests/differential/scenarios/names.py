@@ -90,7 +90,7 @@ ALL = b"\xff"
 
 
 def told(*calls: Call | list[Call]) -> list[Call]:
-    """These calls, with the texts of what they raise compared."""
+    """Returns these calls, with the texts of their exceptions compared."""
     flat = [one for item in calls for one in ([item] if isinstance(item, Call) else item)]
     return [replace(one, is_message_compared=True) for one in flat]
 

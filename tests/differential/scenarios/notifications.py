@@ -1,4 +1,4 @@
-"""What is asked of the log: a part of its events, their number, the last one's id. Of one log, which both read."""
+"""Reads of the log: a part of its events, their number, the last one's id. Both read the same log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects as clients send them back: with the fields that a metastore answers and no client fills."""
+"""Objects as clients send them back: with fields that a metastore returns and clients do not set."""
 
 from __future__ import annotations
 

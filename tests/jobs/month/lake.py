@@ -66,7 +66,7 @@ Row = tuple[int | None, str | None]
 
 
 class KeptRow(NamedTuple):
-    """What is remembered of a row: of its text the length and a hash, since a month has gigabytes of texts."""
+    """The recorded data of a row: of its text the length and a hash, since a month has gigabytes of texts."""
 
     number: int | None
     length: int | None
@@ -108,7 +108,7 @@ class LakeTable:
 
 
 class Lake:
-    """Changes tables as companies do, through the store and through the metastore."""
+    """Changes tables like companies do, through the store and through the metastore."""
 
     def __init__(self, store: ObjectStore, client: MetastoreClient, seed: int) -> None:
         self.tables: dict[str, LakeTable] = {}
@@ -129,12 +129,12 @@ class Lake:
             self.create_table()
 
     def bytes_of(self, units: set[tuple[str, str | None]]) -> int:
-        """What the files of these units take that are still there."""
+        """Returns the size of the existing files of these units."""
         files = [self.tables[table].units.get(unit, {}) for table, unit in units if table in self.tables]
         return sum(one.size_bytes for each in files for one in each.values())
 
     def a_day(self, changes: int) -> list[str]:
-        """So many changes of tables, each of a kind that comes by chance; their names."""
+        """Changes this many tables, each in a random way; returns their names."""
         kinds: list[tuple[Callable[[LakeTable], None], int]] = [
             (self._append, 4),
             (self._rewrite, 3),
@@ -195,7 +195,7 @@ class Lake:
         self._client.call("alter_table", DATABASE, table.name, struct)
 
     def _late_partition(self, table: LakeTable) -> None:
-        """Files in a directory that nobody tells the metastore of."""
+        """Writes files to a directory of which the metastore does not know."""
         if table.is_partitioned:
             table.days += 1
             for _ in range(self._chance.randint(1, 3)):

@@ -1,4 +1,4 @@
-"""A night: several jobs, one after the other, in a process that holds Spark and may be killed.
+"""A night: runs several jobs one after the other, in a process with Spark that may be killed.
 
 Reads a line of JSON with its settings, then a line for each night; writes lines that begin with ``night``.
 """

@@ -1,6 +1,6 @@
-"""What the jobs left, by plain SQL on the metastore's database and by the objects of the store.
+"""Checks the results of the jobs with plain SQL on the metastore's database and with the objects of the store.
 
-Nothing is asked of the server, of its cache, or of what the jobs keep for themselves.
+It does not use the server, its cache, or data that the jobs keep for themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIGURES = "COLUMN_NAME, LONG_LOW_VALUE, LONG_HIGH_VALUE, NUM_NULLS, NUM_DISTINC
 
 
 def wrong_catalog(connection: Connection, lake: Lake) -> list[str]:
-    """Partitions that are missing or too many, and statistics that are not those of the rows."""
+    """Returns missing and superfluous partitions, and statistics that differ from the rows."""
     wrong: list[str] = []
     tables = {row.TBL_NAME: row.TBL_ID for row in connection.execute(text(_TABLES), {"database": DATABASE})}
     partitions: dict[int, dict[str, int]] = defaultdict(dict)
@@ -137,7 +137,7 @@ class Outputs:
         return wrong
 
     def wrong_files(self, lake: Lake, path: str) -> list[str]:
-        """Directories that the last run's results have otherwise than the store, or twice."""
+        """Returns directories that the last run's results have differently from the store, or twice."""
         runs = {row["run"]: row["base"] for row in self._rows(f"{path}/runs", ["run", "base"])}
         last = max(runs)
         columns = ["database", "table", "partition", "location", "files", "bytes", "change", "run"]

@@ -38,7 +38,7 @@ _SPECIAL_TEXTS = ("", "é", "日本語", "x" * 40, "𝛂𝛃")
 
 
 def rows_of_partition(number: int, count: int, seed: int = 0) -> list[tuple[Any, ...]]:
-    """Rows, always the same; every third partition has a column without any value."""
+    """Returns rows, always the same; every third partition has a column without any value."""
     chance = random.Random(f"{seed}/{number}")
     rows = []
     for _ in range(count):
@@ -71,7 +71,7 @@ def rows_of_partition(number: int, count: int, seed: int = 0) -> list[tuple[Any,
 
 @dataclass(frozen=True)
 class Expected:
-    """What must be exact, and the number of distinct values, which is estimated."""
+    """The statistics that must be exact, and the number of distinct values, which is estimated."""
 
     values: ColumnValues
     distinct: int

@@ -111,7 +111,7 @@ class Site:
 
 @contextmanager
 def running_site(directory: Path) -> Iterator[Site]:
-    """Skips the test where a KDC or a directory is not installed."""
+    """Skips the test if a KDC or a directory is not installed."""
     for name in ("realm", "directory", "server"):
         (directory / name).mkdir()
     with (

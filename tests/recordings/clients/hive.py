@@ -1,4 +1,4 @@
-"""What Hive 4.0.1's engine is asked to do: two sessions in turn, other statements, replication, compaction."""
+"""The statements for Hive 4.0.1's engine: two sessions in turn, other statements, replication, compaction."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(uri: str, root: Path, directory: Path) -> None:
 
 
 def run_replication(uri: str, root: Path, directory: Path) -> None:
-    """A database dumped and loaded, as a whole and then what was changed."""
+    """Dumps and loads a database, first as a whole and then what was changed."""
     with_two_sessions(uri, root, directory, _of_first(_REPLICATION))
 
 

@@ -1,4 +1,4 @@
-"""What Iceberg's Java library is asked to do: in Spark, and its HiveCatalog by itself."""
+"""The operations of Iceberg's Java library: in Spark, and its HiveCatalog by itself."""
 
 from __future__ import annotations
 

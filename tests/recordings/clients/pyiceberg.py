@@ -1,4 +1,4 @@
-"""What PyIceberg's HiveCatalog is asked to do."""
+"""The operations of PyIceberg's HiveCatalog."""
 
 from __future__ import annotations
 

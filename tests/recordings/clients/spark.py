@@ -1,4 +1,4 @@
-"""What Spark is asked to do, with its built-in client of Hive 2.3 and with that of 4.0.1."""
+"""The statements for Spark, with its built-in client of Hive 2.3 and with that of 4.0.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Trino is asked to do, by its connectors for Hive, Iceberg and Delta Lake."""
+"""The statements for Trino, with its connectors for Hive, Iceberg and Delta Lake."""
 
 from __future__ import annotations
 

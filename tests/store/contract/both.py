@@ -1,4 +1,4 @@
-"""A server's two directions together, as a client meets them."""
+"""A server's two directions together, as a client uses them."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class StoreUnderTest:
 
     @contextmanager
     def counting(self) -> Iterator[list[int]]:
-        """The number of statements sent within, as the only element of the list, set at the end."""
+        """Yields a list whose only element is the number of statements sent within the block, set at the end."""
         blocks = self.database.id_blocks
         if blocks is not None:
             blocks.give_back(blocks.reserve(dict.fromkeys(ID_COLUMNS, IDS_AT_HAND)))
@@ -132,7 +132,7 @@ class StoreUnderTest:
         return self.get(name, fields.get("dbName", DATABASE))
 
     def get(self, name: str = "t", database: str = DATABASE) -> ttypes.Table:
-        """The table, as a copy to be changed: what a store answers is to be treated as frozen."""
+        """Returns a copy of the table that may be changed; answers of a store must not be changed."""
         return copy.deepcopy(self.store.reads.tables.get_table(TableName(CATALOG, database, name)))
 
     def alter(
@@ -247,7 +247,7 @@ def external(name: str = "t", **fields: Any) -> ttypes.Table:
 
 
 def as_received(struct: Any) -> Any:
-    """The struct as a reader of its encoded form has it: absent fields with defaults have these."""
+    """Returns the struct as a reader of its encoded form sees it: absent fields with defaults have these."""
     buffer = TMemoryBuffer()
     struct.write(TBinaryProtocol(buffer))
     copy = type(struct)()

@@ -1,4 +1,4 @@
-"""The stores that the contract suite runs over."""
+"""The stores on which the contract suite runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema scripts of Hive's own distributions, from Maven Central, and databases made by them."""
+"""The schema scripts of Hive's own distributions, from Maven Central, and databases created by them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _mysql_statements(script: str) -> list[str]:
 
 
 def _tarball(release: str) -> Path:
-    """The distribution, fetched at its first use and kept in the user's cache folder."""
+    """Returns the distribution, downloaded at its first use and kept in the user's cache folder."""
     try:
         return artifact(RELEASES[release][0])
     except FetchFailed as error:
