@@ -7,10 +7,10 @@ is a lost event. A position contains a digest of its event, which proves that th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hms_cache.errors import HmsCacheError
-from hms_cache.notifications.event_log import EventLog
+from hms_cache.notifications.event_log import EventLog, LogPage
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.values import frozen
 
@@ -95,9 +95,9 @@ def read_events(log: EventLog, after_event_id: int, last_event_id: int) -> Itera
     """
     expected = after_event_id + 1
     while expected <= last_event_id:
-        # A log of before Hive 4 may contain an id twice: the second row then has an id below `expected`.
-        wanted = min(ROWS_OF_A_READ, last_event_id - expected + 1)
-        rows = [row for row in log.fetch(expected - 1, wanted).rows if row.event_id <= last_event_id]
+        # More rows than ids: an id may occur twice, and a page that ends before the last id shows that it is complete.
+        page = log.fetch(expected - 1, min(ROWS_OF_A_READ, last_event_id - expected + 1) + 2)
+        rows = [row for row in _complete(page) if row.event_id <= last_event_id]
         if not rows:
             raise _missing(expected, last_event_id)
         for row in rows:
@@ -106,6 +106,15 @@ def read_events(log: EventLog, after_event_id: int, last_event_id: int) -> Itera
             if row.event_id == expected:
                 expected += 1
             yield row
+
+
+def _complete(page: LogPage) -> Sequence[NotificationRow]:
+    """The rows of the page without those of its last id, of which another row may follow: Hive releases without the
+    unique index could allocate an id twice (HIVE-16886). A page that has one id only has all rows of it."""
+    rows = page.rows
+    if page.exhausted or not rows:
+        return rows
+    return [row for row in rows if row.event_id != rows[-1].event_id] or rows
 
 
 def _missing(first: int, last: int) -> EventLogError:

@@ -7,14 +7,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, insert, literal, select, text, update
 
 from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.sources import event_range
 from hms_cache.jobs.sources.event_range import EventLogError
 from hms_cache.jobs.sources.events import EventOptions, HmsEventsReader, HmsEventsStreamReader
+from hms_cache.notifications.event_log import EventLog, LogPage
 from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 
 LOG = NOTIFICATION_LOG.c
@@ -74,6 +77,45 @@ def test_batches_follow_each_other_within_the_limit(sqlite_database: Database) -
     again = stream(sqlite_database, max_events_per_batch="1")
     assert ids(again, place, place) == []
     assert again.latestOffset()["event_id"] == 26
+
+
+class PagesOfAMetastore:
+    """The log with pages that do not say whether they are the last one, as through a metastore."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self.head = log.head
+
+    def fetch(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> LogPage:
+        rows = self._log.fetch(after_event_id, limit, known_event_id).rows
+        return LogPage(rows, exhausted=not rows)
+
+
+@pytest.mark.parametrize("twice", range(1, 10))
+def test_an_id_that_the_log_has_twice_is_read_twice(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch, twice: int
+) -> None:
+    """As in logs of Hive releases without the unique index, wherever pages and slices end."""
+    append(sqlite_database, 9)
+
+    def work(transaction: WriteTransaction) -> None:
+        transaction.connection.execute(text(f"DROP INDEX {NOTIFICATION_LOG.name}_EVENT_ID"))
+        columns = [column for column in LOG if column.name not in ("NL_ID", "MESSAGE")]
+        copy = select(literal(1000), *columns, literal("second")).where(LOG.EVENT_ID == twice)
+        names = ["NL_ID", *(column.name for column in columns), "MESSAGE"]
+        transaction.connection.execute(insert(NOTIFICATION_LOG).from_select(names, copy))
+
+    run_write(sqlite_database, work)
+    expected = sorted([*range(1, 10), twice])
+    for rows in range(1, 5):
+        monkeypatch.setattr(event_range, "ROWS_OF_A_READ", rows)
+        for slice_ in ("2", "3", "100"):
+            reader = stream(sqlite_database, events_per_slice=slice_)
+            assert ids(reader, reader.initialOffset(), reader.latestOffset()) == expected
+        log = PagesOfAMetastore(NotificationLog(sqlite_database))
+        for last in range(1, 10):
+            read = [row.event_id for row in event_range.read_events(log, 0, last)]
+            assert read == [one for one in expected if one <= last]
 
 
 def test_where_a_stream_begins(sqlite_database: Database) -> None:
