@@ -138,5 +138,21 @@ def _local_file(uri: str) -> Path | None:
     return Path(unquote(parts.path)) if is_local else None
 
 
+def local_files(uris: str) -> list[Path]:
+    """The files of the providers with these URIs that are local."""
+    found = (_local_file(one.strip()) for one in uris.split(","))
+    return [file for file in found if file is not None]
+
+
 def _otherwise() -> str:
     return f"Or {_REMEDY}; an empty {PATH} in a site file that is read later leaves the provider out."
+
+
+def password_in(uris: str, alias: str, environment: Mapping[str, str]) -> str | None:
+    """The password under this alias in the providers with these URIs (separated by commas); None if none has it, or
+    none of them can be used.
+
+    :raises ConfigurationError: a key store cannot be read.
+    """
+    found = CredentialProviders({PATH: SiteProperty(PATH, uris, "")}, environment).find([alias])
+    return found[0] if found is not None else None

@@ -1,6 +1,9 @@
 """Java's key stores.
 
-`data/`: made by keytool and by Hadoop 3.4's `CredentialShell`, Java 17. The password of `chain.*` is `changeit`: a key,
-its certificate and that of its authority, `ca.pem`. `passwords.jceks` has two passwords, and none of its own;
-`protected.jceks` has one, and its own is `a good password`.
+The files in `data/` were made by keytool and by Hadoop 3.4's `CredentialShell`, with Java 17:
+
+- `chain.*`: a key, its certificate and that of its authority, `ca.pem`. The password is `changeit`.
+- `passwords.jceks`: two passwords of Hive's metastore. The key store has no password of its own.
+- `users.jceks`: the password of the user ann, without one of its own.
+- `protected.jceks`: a password of Hive's metastore. Its own is `a good password`.
 """

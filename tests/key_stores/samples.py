@@ -12,6 +12,7 @@ CHAINS = {"jks": DATA / "chain.jks", "jceks": DATA / "chain.jceks"}
 PASSWORDS = DATA / "passwords.jceks"
 DATABASE_PASSWORD = "a päss wörd €😀"
 KEY_PASSWORD = "second"
+USERS = DATA / "users.jceks"
 PROTECTED = DATA / "protected.jceks"
 PROTECTION = "a good password"
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 from hms_cache.client.errors import CredentialsError
+from hms_cache.config.credential_providers import local_files, password_in
+from hms_cache.errors import ConfigurationError
 
 MAX_BYTES = 64 * 1024
 """Maximum size of such a file: tokens with the groups of a user have a few KiB."""
@@ -48,3 +52,31 @@ def read_secret(path: str, what: str) -> str:
     if not secret.strip() or "\0" in secret:
         raise CredentialsError(f"{path}, the file with {what}, has no valid first line")
     return secret
+
+
+def read_stored_password(uris: str, user: str) -> str:
+    """Returns the password that Hadoop's credential providers contain under the name of the user.
+
+    It is kept until a file changes: decrypting takes half a second. Raises CredentialsError.
+    """
+    return _stored_password(uris, user, tuple(_signature(file) for file in local_files(uris)))
+
+
+@lru_cache(maxsize=16)
+def _stored_password(uris: str, user: str, files: tuple[object, ...]) -> str:
+    try:
+        found = password_in(uris, user, os.environ)
+    except ConfigurationError as error:
+        raise CredentialsError(str(error)) from error
+    if not found:
+        raise CredentialsError(f"no key store in {uris} contains a password of {user}; only local files are read")
+    return found
+
+
+def _signature(file: Path) -> tuple[int, ...]:
+    """Another value after a change. Empty if the file cannot be read, which an error will say."""
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -6,6 +6,7 @@ A text is a mechanism followed by words `name=value`; values that contain blanks
     none
     kerberos server=hive/_HOST@EXAMPLE.COM principal=etl@EXAMPLE.COM keytab=/etc/etl.keytab protection=auth-conf
     ldap user=ann password_file=/etc/ann.password
+    ldap user=ann password_store=jceks://file/etc/ann.jceks
     token file=/run/tokens
     jwt file=/run/token
 
@@ -37,7 +38,7 @@ from hms_cache.errors import ConfigurationError
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "none": (),
     "kerberos": ("server", "principal", "keytab", "ticket_cache", "protection"),
-    "ldap": ("user", "password_file", "unencrypted"),
+    "ldap": ("user", "password_file", "password_store", "unencrypted"),
     "token": ("file", "service", "protection"),
     "jwt": ("file", "unencrypted"),
 }
@@ -88,13 +89,17 @@ def _kerberos(given: Mapping[str, str], environment: Mapping[str, str]) -> Authe
 
 
 def _ldap(given: Mapping[str, str], environment: Mapping[str, str]) -> Authentication:
-    file = given.get("password_file") or environment.get(PASSWORD_FILE_VARIABLE, "")
-    user = given.get("user", "")
-    if not user or not file:
+    user, store = given.get("user", ""), given.get("password_store", "")
+    file = given.get("password_file", "")
+    if file and store:
+        raise ConfigurationError("auth: password_file=… and password_store=… exclude each other")
+    file = file or ("" if store else environment.get(PASSWORD_FILE_VARIABLE, ""))
+    if not user or not (file or store):
         raise ConfigurationError(
-            f"auth: ldap needs user=… and password_file=…, or the name of that file in {PASSWORD_FILE_VARIABLE}"
+            "auth: ldap needs user=… and password_file=… or password_store=…, or the name of the file in"
+            f" {PASSWORD_FILE_VARIABLE}"
         )
-    return Password(user, file, _unencrypted(given))
+    return Password(user, file, _unencrypted(given), store)
 
 
 def _token(given: Mapping[str, str], environment: Mapping[str, str]) -> Authentication:
@@ -155,7 +160,9 @@ def text_of_hive_keys(key: Callable[[str], str | None], environment: Mapping[str
         return "jwt"
     if mode == "PLAIN":
         user = of_metastore("client.plain.username")
-        return _text("ldap", user=user)
+        has_file = bool(environment.get(PASSWORD_FILE_VARIABLE))
+        store = "" if has_file else (key("hadoop.security.credential.provider.path") or "")
+        return _text("ldap", user=user, password_store="".join(store.split()))
     if of_metastore("sasl.enabled").lower() != "true":
         return ""
     protection = ",".join((key("hadoop.rpc.protection") or "").replace(",", " ").lower().split())

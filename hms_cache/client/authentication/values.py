@@ -17,7 +17,7 @@ from hms_cache.client.authentication.digest_md5 import DigestMd5Mechanism
 from hms_cache.client.authentication.kerberos import GssapiMechanism, Ticket
 from hms_cache.client.authentication.mechanism import ClientMechanism
 from hms_cache.client.authentication.plain import PlainMechanism
-from hms_cache.client.authentication.secret_files import placed, read_secret
+from hms_cache.client.authentication.secret_files import placed, read_secret, read_stored_password
 from hms_cache.client.authentication.token_file import read_token
 from hms_cache.client.errors import CredentialsError
 from hms_cache.errors import ConfigurationError
@@ -120,7 +120,8 @@ class Kerberos(Authentication):
 
 @frozen
 class Password(Authentication):
-    """The name of a user in a directory, and a file with the password."""
+    """The name of a user in a directory, and a file with the password, or Hadoop's credential providers that contain it
+    under the name of the user."""
 
     tells_secret = True
     tries_elsewhere = False
@@ -128,8 +129,11 @@ class Password(Authentication):
     user: str
     password_file: str
     allows_unencrypted: bool = False
+    password_store: str = ""
 
     def mechanism(self, address: Address, timeout_s: float) -> ClientMechanism:
+        if self.password_store:
+            return PlainMechanism(self.user, read_stored_password(self.password_store, self.user))
         return PlainMechanism(self.user, read_secret(self.password_file, "the password"))
 
     def __str__(self) -> str:

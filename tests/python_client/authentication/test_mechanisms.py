@@ -29,6 +29,7 @@ from hms_cache.config import load
 from hms_cache.errors import ConfigurationError
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 from tests.clients.spark.test_kerberos import credentials_file
+from tests.key_stores.samples import PASSWORDS, PROTECTED, USERS
 from tests.python_client.authentication.site import PASSWORD, PORTS, SERVICE, Site
 from tests.python_client.test_metastore_client import unused_port
 from tests.server.conftest import table
@@ -217,6 +218,20 @@ def test_a_directory_that_does_not_answer_is_no_wrong_password(
             MetastoreUnavailableError,
             "directory of users does not answer; try again later",
         )
+
+
+def test_a_password_in_a_credential_provider(site: Site, tmp_path: Path) -> None:
+    file = tmp_path / "users.jceks"
+    how = f"ldap user=ann password_store=user:///,jceks://file{file}"
+    refusal(site.client("ldap tls", how), CredentialsError, "contains a password of ann")
+    file.write_bytes(PROTECTED.read_bytes())
+    refusal(site.client("ldap tls", how), CredentialsError, "HADOOP_CREDSTORE_PASSWORD")
+    file.write_bytes(PASSWORDS.read_bytes())
+    refusal(site.client("ldap tls", how), CredentialsError, "contains a password of ann")
+    # The file is looked at again for each connection.
+    file.write_bytes(USERS.read_bytes())
+    with site.client("ldap tls", how) as client:
+        assert "default" in client.call("get_all_databases")
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ MEANT: dict[str, Any] = {
         SERVER, "etl@E", "/a b/c", "", ("auth-conf", "auth")
     ),
     "ldap user='an n' password_file=/p unencrypted=allowed": Password("an n", "/p", True),
+    "ldap user=ann password_store=jceks://file/s,user:///": Password("ann", "", False, "jceks://file/s,user:///"),
     "ldap user=ann": Password("ann", "/of/environment"),
     "token file=/t service=s": DelegationToken(None, "/t", "s"),
     "token": DelegationToken(None, "/of/yarn"),
@@ -81,6 +82,7 @@ def test_what_a_text_means(text: str) -> None:
         ("jwt", "HMS_JWT"),
         ("token", "HADOOP_TOKEN_FILE_LOCATION"),
         ("ldap user=ann password_file=/p unencrypted=yes", "refused or allowed"),
+        ("ldap user=ann password_file=/p password_store=jceks://file/s", "exclude each other"),
         ("ldap 'user=s3cret", "auth:"),
     ],
 )
@@ -123,6 +125,24 @@ HIVE: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "password": (
         {"hive.metastore.client.auth.mode": "plain", "hive.metastore.client.plain.username": "ann"},
         {},
+        "ldap user=ann",
+    ),
+    "password in a credential provider": (
+        {
+            "hive.metastore.client.auth.mode": "PLAIN",
+            "hive.metastore.client.plain.username": "ann",
+            "hadoop.security.credential.provider.path": "jceks://file/a.jceks , user:///",
+        },
+        {},
+        "ldap user=ann password_store=jceks://file/a.jceks,user:///",
+    ),
+    "password in a file, and a provider": (
+        {
+            "hive.metastore.client.auth.mode": "PLAIN",
+            "hive.metastore.client.plain.username": "ann",
+            "hadoop.security.credential.provider.path": "jceks://file/a.jceks",
+        },
+        {"HMS_PASSWORD_FILE": "/p"},
         "ldap user=ann",
     ),
     "bearer": ({"metastore.client.auth.mode": "JWT"}, {}, "jwt"),
