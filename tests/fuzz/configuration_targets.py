@@ -9,12 +9,15 @@ from tempfile import mkdtemp
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from hms_cache.authentication.kerberos import GssapiMechanism, KerberosOptions
 from hms_cache.authentication.local_names import LocalNames
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.config import Settings
 from hms_cache.config.hive_values import HiveValues
 from hms_cache.config.settings import Configuration
+from hms_cache.key_stores.java_key_store import read_key_store
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.shares import SLICE_S, Waiter
@@ -35,6 +38,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     WMResourcePlan,
     WMTrigger,
 )
+from tests.key_stores.samples import PASSWORD, with_digest
 from tests.manual_clock import ManualClock
 
 SECRET = "hunter2 of the site"
@@ -124,8 +128,14 @@ class _Socket:
         return lambda *_: None
 
 
+def read_key_store_and_objects(data: bytes) -> None:
+    """A key store of Java's under the right digest, so that its entries are read. Nothing is decrypted."""
+    read_key_store(with_digest(data, PASSWORD), PASSWORD)
+
+
 def read_gssapi_choice(data: bytes) -> None:
     """What a client with a ticket says of layers and of whom it acts for; it becomes nobody but itself."""
+    pytest.importorskip("gssapi")
     mechanism = GssapiMechanism(
         KerberosOptions("hive/h@R", Path("/nowhere"), ("auth", "auth-conf"), LocalNames("DEFAULT", "R"))
     )

@@ -20,6 +20,7 @@ from hms_cache.config.site_file import read_site_files, settings_of_site
 from hms_cache.errors import ConfigurationError
 from hms_cache.expressions import FilterError, parse_expression, parse_filter
 from hms_cache.expressions.kryo import KryoError, read_expression
+from hms_cache.key_stores.errors import KeyStoreError
 from hms_cache.metadata.column_types import are_compatible, type_name
 from hms_cache.metadata.names import is_valid_name, name_pattern, normalize_identifier
 from hms_cache.metadata.partition_name_codec import values_of_partition_name
@@ -385,6 +386,19 @@ TARGETS: dict[str, Target] = {
         configuration.read_protected_frames,
         (),
         (b"\0\0\0\2ok", b"\0\0\0\4okab", b"\0\0\0\0", b"\0\0\x27", b"\xff", b"ok", b"\0\0\0\1", b"\0\0"),
+    ),
+    "key_store": Target(
+        configuration.read_key_store_and_objects,
+        (KeyStoreError,),
+        (
+            b"\xfe\xed\xfe\xed",
+            b"\xce\xce\xce\xce\0\0\0\2",
+            b"\0\0\0\1",
+            b"\xff\xff\xff\xff",
+            b"\xac\xed\0\5",
+            b"sr\0\1a",
+            b"ur\0\2[B",
+        ),
     ),
     "gssapi_choice": Target(
         configuration.read_gssapi_choice,
