@@ -35,7 +35,7 @@ SETTINGS: dict[str, dict[str, object]] = {
 }
 """What classes need of the metastore."""
 
-RELEASES = {"1.11.0": 279, "1.10.0": 261, "1.9.2": 258}
+RELEASES = {"1.11.0": 279, "1.10.0": 261, "1.9.2": 258, "1.7.2": 234, "1.6.1": 177}
 """Of Iceberg, each with how many tests pass."""
 
 

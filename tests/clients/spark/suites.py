@@ -19,6 +19,9 @@ VERSION = "4.1.1"
 
 PACKAGE = "org.apache.spark.sql.hive"
 
+_OTHER_PACKAGES = "org."
+"""A suite of another package is called by its full name."""
+
 _SCALA = "2.13"
 _OF_SPARK = ("sql", "catalyst", "core", "tags", "common-utils")
 _HIVE = f"org.apache.spark:spark-hive_{_SCALA}:{VERSION}"
@@ -165,7 +168,7 @@ def _run(
             f"{site}:{classes}:{jars}/*:{pyspark(VERSION) / 'pyspark' / 'jars'}/*",
             "org.scalatest.tools.Runner",
             *["-R", str(classes), "-oW", "-u", str(reports)],
-            *[option for name in names for option in ("-s", f"{PACKAGE}.{name}")],
+            *[option for name in names for option in ("-s", _full_name(name))],
         ],
         cwd=directory,
         env={
@@ -186,11 +189,15 @@ def _run(
     return finished.stdout
 
 
+def _full_name(suite: str) -> str:
+    return suite if suite.startswith(_OTHER_PACKAGES) else f"{PACKAGE}.{suite}"
+
+
 def _outcome(names: Sequence[str], directory: Path, output: str) -> Outcome:
     reports = directory / "reports"
     cases: dict[str, ElementTree.Element] = {}
     for name in names:
-        report = reports / f"TEST-{PACKAGE}.{name}.xml"
+        report = reports / f"TEST-{_full_name(name)}.xml"
         assert report.exists(), f"{name}: {output[-4000:]}"
         suite = {f"{name}: {case.attrib['name']}": case for case in ElementTree.parse(report).iter("testcase")}
         assert suite, f"{name}: {output[-4000:]}"
