@@ -34,13 +34,18 @@ public class TestHiveMetastore {
     start(given, clients, false);
   }
 
-  /** Points the given configuration at the metastore. How many clients there are, and how it asks, is its own matter. */
+  /** Points the given configuration at the metastore, which is empty, as one that has just started. How many clients there are, and how it asks, is its own matter. */
   public void start(HiveConf given, int clients, boolean directSql) {
     given.set(ConfVars.METASTOREURIS.varname, URI);
     given.set(ConfVars.METASTOREWAREHOUSE.varname, "file:" + WAREHOUSE.getAbsolutePath());
     given.set("iceberg.hive.client-pool-size", "2");
     System.setProperty(ConfVars.METASTOREURIS.varname, URI);
     conf = given;
+    try {
+      reset();
+    } catch (Exception error) {
+      throw new IllegalStateException(error);
+    }
   }
 
   public void stop() throws Exception {
