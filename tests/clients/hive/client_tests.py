@@ -20,14 +20,9 @@ PACKAGE = f"{METASTORE}.client"
 """Package of the tests that take whichever metastore a factory gives them."""
 
 #: Each takes the place of a class of Hive's tests and names the running metastore in it.
-_SOURCES = tuple(
-    Path(__file__).parent / "java" / Path(*package.split(".")) / f"{name}.java"
-    for package, name in (
-        (PACKAGE, "MetaStoreFactoryForTests"),
-        (METASTORE, "MetaStoreTestUtils"),
-        (f"{METASTORE}.txn", "TxnDbUtil"),
-    )
-)
+_JAVA = Path(__file__).parent / "java" / Path(*METASTORE.split("."))
+METASTORE_SOURCE = _JAVA / "MetaStoreTestUtils.java"
+_SOURCES = (_JAVA / "client" / "MetaStoreFactoryForTests.java", METASTORE_SOURCE, _JAVA / "txn" / "TxnDbUtil.java")
 CLASS_TIMEOUT_S = 900
 
 #: Each configuration of a metastore reads it from the class path.
@@ -38,7 +33,7 @@ _FOLDER = f"{JAVA_METASTORE}/client-tests"
 #: The tests look for what is dropped in the trash: server and tests have to agree that there is one.
 TRASH_INTERVAL_MIN = 30
 
-_LIBRARIES = (
+LIBRARIES_OF_TESTS = (
     # Of Hadoop, and not among what Hive 3.1.3 comes with.
     "commons-logging:commons-logging:1.2",
     "junit:junit:4.13.2",
@@ -111,7 +106,7 @@ class ClientTests:
         self._directory = directory
         self._package = package
         clients = [artifact(release.client, _FOLDER)] if release.client else []
-        jars = [*clients, release.jar_of_tests(), *(artifact(each, _FOLDER) for each in _LIBRARIES)]
+        jars = [*clients, release.jar_of_tests(), *(artifact(each, _FOLDER) for each in LIBRARIES_OF_TESTS)]
         libraries = [f"{release.home() / 'lib'}/*", f"{fetch().parent / 'jars'}/*"]
         classes = directory / "classes"
         classes.mkdir(parents=True)
@@ -143,11 +138,16 @@ class ClientTests:
             timeout=CLASS_TIMEOUT_S,
             cwd=self._directory,
         )
-        counted = _COUNT.search(finished.stdout)
-        assert counted, finished.stdout[-2000:] + finished.stderr[-2000:]
-        ran = int(counted.group(1) or counted.group(2))
-        assert ran, finished.stdout[:2000]
-        return Outcome(ran, frozenset(_FAILURE.findall(finished.stdout)), finished.stdout)
+        return outcome(finished.stdout, finished.stderr)
+
+
+def outcome(stdout: str, stderr: str) -> Outcome:
+    """Of what JUnit printed. Raises AssertionError when it did not come to its end, or found no tests."""
+    counted = _COUNT.search(stdout)
+    assert counted, stdout[-2000:] + stderr[-2000:]
+    ran = int(counted.group(1) or counted.group(2))
+    assert ran, stdout[:2000]
+    return Outcome(ran, frozenset(_FAILURE.findall(stdout)), stdout)
 
 
 def classes_of_tests(release: Release) -> list[str]:

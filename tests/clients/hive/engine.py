@@ -51,6 +51,9 @@ CAPABILITIES = (
     "HIVEMANAGEDINSERTREAD,HIVESQL,HIVEMQT,HIVEBUCKET2,EXTWRITE,EXTREAD,MANAGERAWMETADATA,ACCEPTS_UNMODIFIED_METADATA"
 )
 
+OPTIONS = tuple(option for package in _OPENS for option in ("--add-opens", f"{package}=ALL-UNNAMED"))
+"""Of a JVM that runs Hive."""
+
 _CHATTER = re.compile(
     r"SLF4J|Hive Session ID|Logging initialized|Query ID|Total jobs|Launching Job|Status: |\s*Time taken|\s+at |RemoteE"
     r"|\d{4}-\d\d-\d\d.*(task attempt|Dag|WARN)|WARN|.*StatusLogger|\s*$"
@@ -105,7 +108,7 @@ def class_path(configuration: Path, library: Path) -> str:
 _OF_STORE = ("datanucleus-", "javax.jdo-", "HikariCP-", "mysql-connector-")
 
 
-def _of_database(database_url: str) -> tuple[dict[str, str], list[Path]]:
+def of_database(database_url: str) -> tuple[dict[str, str], list[Path]]:
     """Returns properties and jars for the metastore's database: Hive 4.0.1 reads compactions directly from it."""
     home = java_metastore.fetch()
     url = make_url(database_url)
@@ -154,7 +157,7 @@ def command_line(
         "hive.user.install.directory": f"file:{directory}/install",
     }
     if database_url is not None:
-        properties |= _of_database(database_url)[0]
+        properties |= of_database(database_url)[0]
     properties |= more
     body = "".join(
         f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
@@ -169,11 +172,11 @@ def command_line(
 def java(configuration: Path, main: str, database_url: str | None = None) -> list[str]:
     """Returns a command that runs a main class, or a file with one, with Hive's classes and those for the database, if
     any."""
-    jars = [] if database_url is None else _of_database(database_url)[1]
+    jars = [] if database_url is None else of_database(database_url)[1]
     return [
         "java",
         "-Xmx1500m",
-        *[option for package in _OPENS for option in ("--add-opens", f"{package}=ALL-UNNAMED")],
+        *OPTIONS,
         "-cp",
         ":".join([class_path(configuration, fetch()), *map(str, jars)]),
         main,
