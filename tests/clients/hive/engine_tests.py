@@ -86,8 +86,8 @@ class EngineTests:
                 f"-Dtest.tmp.dir={self._directory}",
                 f"-Dtest.warehouse.dir=file:{self._directory}/warehouse",
                 f"-Djava.io.tmpdir={self._directory}",
-                # Where the trash is.
-                f"-Duser.home={self._directory}",
+                # Where the trash is: the server's, but for temporary tables, which are the client's alone.
+                f"-Duser.home={self._directory if 'TempTable' in name else Path.home()}",
                 f"-Dbuild.dir={self._directory}",
                 "-Dhive.in.test=true",
                 "-cp",
