@@ -1,7 +1,7 @@
 """All settings of Hive's metastore, and how this server treats them.
 
 The data file next to this module lists the names in `MetastoreConf` of Hive 3.1.3, 4.0.1 and 4.1.0, and additional ones
-of `HiveConf`, under both spellings.
+of `HiveConf` and of Cloudera's Hive 2, under both spellings.
 """
 
 from __future__ import annotations
