@@ -417,7 +417,7 @@ def _check_peer(findings: Findings, settings: Settings, address: str, authentica
             f" {settings.events.retention_s:g} s",
             f"Set events.retention_s to {peer.retention_s:g}: a reader that is further behind has to start again.",
         )
-    translates = settings.catalog.metadata_translation != "off"
+    translates = settings.catalog.metadata_translation == "hive4"
     if peer.translates != translates:
         translating, other = ("this server", f"the peer {address}")[:: 1 if translates else -1]
         findings.warning(

@@ -27,6 +27,7 @@ _HIVE_WORDS = {
     "server.tls_minimum_version": {"1.2": "SSLv2,SSLv3,TLSv1,TLSv1.1", "1.3": "SSLv2,SSLv3,TLSv1,TLSv1.1,TLSv1.2"},
     "catalog.metadata_translation": {
         "off": "",
+        "access": "",
         "hive4": "org.apache.hadoop.hive.metastore.MetastoreDefaultTransformer",
     },
     "catalog.storage_schema_reader": {

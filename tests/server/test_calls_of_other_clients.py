@@ -20,6 +20,14 @@ from tests.server.conftest import Link, Serve
 
 TEXT_INPUT, TEXT_OUTPUT = "org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyText"
 SERDE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
+IMPALA_READS_AND_WRITES = [
+    "EXTWRITE",
+    "EXTREAD",
+    "HIVEMANAGEDINSERTREAD",
+    "HIVEMANAGEDINSERTWRITE",
+    "HIVESQL",
+    "HIVEMQT",
+]
 ICEBERG, PAIMON, HUDI = (
     f'hive_filter_field_params__{parameter} like "{value}"'
     for parameter, value in (("table_type", "ICEBERG"), ("table_type", "PAIMON"), ("provider", "hudi"))
@@ -353,3 +361,37 @@ def test_following_the_log(link: Link, page: int) -> None:
         Read("DROP_DATABASE", "e", None, ("e",)),
     ]
     assert list(followed(link, link.call("get_current_notificationEventId").eventId, page)) == []
+
+
+# ---- what Impala may do with a table ----
+
+
+@pytest.mark.parametrize(
+    ("mode", "created", "access"),
+    [("off", "MANAGED_TABLE", None), ("access", "MANAGED_TABLE", 8), ("hive4", "EXTERNAL_TABLE", 8)],
+)
+def test_access(serve: Serve, mode: str, created: str, access: int | None) -> None:
+    """Impala, built with Cloudera's Hive 3, refuses tables without an access type. Other clients get what they sent."""
+    link = serve(**{"catalog.metadata_translation": mode}).link()
+    link.call("create_database", database=ttypes.Database("d"))
+    link.call("create_table", tbl=table("t"))
+    link.call("create_table", tbl=table("v", (), tableType="VIRTUAL_VIEW", viewOriginalText="x", viewExpandedText="x"))
+    request = ttypes.GetTableRequest(
+        "d",
+        "t",
+        catName="hive",
+        processorCapabilities=[*IMPALA_READS_AND_WRITES, "HIVEBUCKET2"],
+        processorIdentifier="I",
+    )
+    for _ in range(3):
+        found = link.call("get_table_req", req=request).table
+        assert (found.tableType, found.accessType) == (created, access)
+        assert link.call("get_table", dbname="d", tbl_name="t").accessType is None
+    request.tblName = "v"
+    assert link.call("get_table_req", req=request).table.accessType == (access and 2)
+    dry = link.call("translate_table_dryrun", request=ttypes.CreateTableRequest(table("w")))
+    assert dry.tableType == created
+    extended = ttypes.GetTablesExtRequest("hive", "d", "t", 1, processorCapabilities=IMPALA_READS_AND_WRITES)
+    assert [one.accessType for one in link.call("get_tables_ext", req=extended)] == [access]
+    transformer = link.call("get_config_value", name="metastore.metadata.transformer.class", defaultValue="none")
+    assert bool(transformer) == (mode == "hive4")

@@ -111,14 +111,15 @@ class CatalogSettings(Section):
     statistics_autogather: bool = setting(True, site_keys=metastore_keys("stats.autogather", before="hive."))
     """Store the number and size of files in the parameters of new tables and partitions."""
 
-    metadata_translation: Literal["off", "hive4"] = setting(
+    metadata_translation: Literal["off", "access", "hive4"] = setting(
         "off",
-        reason="Hive 4 translates by default; but managed tables of Spark, Trino and Impala, which send no"
+        reason="Hive 4 translates by default (hive4); but managed tables of Spark and Trino, which send no"
         " capabilities, would become external.",
         site_keys=("metastore.metadata.transformer.class",),
     )
-    """hive4: tables are translated as in Hive 4: managed tables that are not transactional become external, and clients
-    that send their capabilities are told what they can do with a table."""
+    """access: clients that send their capabilities are told what they can do with a table. Impala requires this, and
+    refuses all tables otherwise. hive4: tables are translated as in Hive 4: in addition, managed tables that are not
+    transactional become external."""
     translated_location_mode: Literal["force", "seqsuffix", "seqprefix", "prohibit"] = setting(
         "force", reason="Hive's default.", site_keys=("metastore.metadata.transformer.location.mode",)
     )

@@ -214,7 +214,7 @@ def get_tables_ext(call: Call, arguments: methods.get_tables_ext_args) -> list[E
     if request.limit and request.limit > 0:
         names = names[: request.limit]
     translation = call.stores.auxiliary.translation
-    if not translation.is_on:
+    if not translation.tells_access:
         return [ExtendedTableInfo(tblName=table) for table in names]
     return [
         _extended(translation.table(table, request.processorCapabilities), request.requestedFields)

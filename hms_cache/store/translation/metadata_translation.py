@@ -30,16 +30,20 @@ TRANSLATED = "TRANSLATED_TO_EXTERNAL"
 
 
 class MetadataTranslation:
-    """Hive 4's translation, or none. Never changes its arguments; thread-safe."""
+    """Hive 4's translation, the part of it that only concerns replies, or none. Never changes its arguments;
+    thread-safe."""
 
     def __init__(self, context: StoreContext) -> None:
-        self.is_on = context.settings.catalog.metadata_translation == "hive4"
+        mode = context.settings.catalog.metadata_translation
+        self.tells_access = mode != "off"
+        """Whether clients that send their capabilities are told what they can do with a table."""
+        self._changes_objects = mode == "hive4"
         self._locations = TranslatedLocations(context)
         self._warehouse = context.warehouse
 
     def table(self, table: Table, capabilities: Collection[str] | None) -> Table:
         """The table as this client sees it."""
-        if not self.is_on or wants_raw_metadata(capabilities):
+        if not self.tells_access or wants_raw_metadata(capabilities):
             return table
         return translate_table(table, capabilities or ())
 
@@ -47,7 +51,7 @@ class MetadataTranslation:
         self, partitions: list[Partition], table: Callable[[], Table], capabilities: Collection[str] | None
     ) -> list[Partition]:
         """The partitions as this client sees them. `table` is called only if necessary."""
-        if not self.is_on or wants_raw_metadata(capabilities):
+        if not self.tells_access or wants_raw_metadata(capabilities):
             return partitions
         return translate_partitions(partitions, table(), capabilities or ())
 
@@ -58,7 +62,7 @@ class MetadataTranslation:
         """
         has = capabilities or ()
         is_other = (database.catalogName or DEFAULT_CATALOG).lower() != DEFAULT_CATALOG
-        if not self.is_on or is_other or RAW_METADATA[1] in has or not database.locationUri:
+        if not self._changes_objects or is_other or RAW_METADATA[1] in has or not database.locationUri:
             return database
         location = self._warehouse.location(database.locationUri)
         if not self._locations.is_managed(location):
@@ -77,7 +81,7 @@ class MetadataTranslation:
 
         :raises MetaException: there is no such database, the client lacks capabilities, or the location is not allowed.
         """
-        if not self.is_on or (table.catName or DEFAULT_CATALOG).lower() != DEFAULT_CATALOG:
+        if not self._changes_objects or (table.catName or DEFAULT_CATALOG).lower() != DEFAULT_CATALOG:
             return table
         database = self._database_of(table, get_database)
         changed = copied(table)
@@ -102,7 +106,7 @@ class MetadataTranslation:
 
         :raises MetaException: the location is not allowed.
         """
-        if not self.is_on or (table.catName or DEFAULT_CATALOG).lower() != DEFAULT_CATALOG:
+        if not self._changes_objects or (table.catName or DEFAULT_CATALOG).lower() != DEFAULT_CATALOG:
             return
         if table.tableType not in ("MANAGED_TABLE", "EXTERNAL_TABLE") or table.sd is None or not table.sd.location:
             return
