@@ -16,7 +16,7 @@ FINITE = "is not a finite number"
 
 MISTAKES: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("shadow", "--record", "/nonexistent/reads"), 1, "cannot be written"),
-    (("shadow", "--replay", "binary", "--against", "thrift://h:1"), 1, "no recorded read"),
+    (("shadow", "--replay", "binary", "--against", "thrift://h:1"), 1, "not a recorded read"),
     (("shadow", "--listen", "127.0.0.1:0", "--record", "reads", "--duration", "nan"), 2, FINITE),
     (("shadow", "--walk", "--server", "thrift://a..b", "--against", "thrift://h:1"), 2, "not the URI"),
     (("top", "--interval", "nan"), 2, FINITE),

@@ -1,6 +1,7 @@
 """Java's key stores.
 
-The files in `data/` were made by keytool and by Hadoop 3.4's `CredentialShell`, with Java 17:
+The files in `data/` were made by keytool and by Hadoop 3.4's `CredentialShell`, with Java 17 (for passwords with
+`jdk.jceks.iterationCount` at its least, 10,000, which makes the tests faster):
 
 - `chain.*`: a key, its certificate and that of its authority, `ca.pem`. The password is `changeit`.
 - `passwords.jceks`: two passwords of Hive's metastore. The key store has no password of its own.

@@ -570,7 +570,7 @@ def test_grants_to_groups_count_for_those_that_a_token_names(serve: Serve) -> No
             },
             "the location of users and groups",
         ),
-        ({"authorization.directory_groups": True, "authorization.provider": "off"}, "are for a provider"),
+        ({"authorization.directory_groups": True, "authorization.provider": "off"}, "needs a provider"),
         ({"authorization.directory_groups": True, "authorization.provider": "sql"}, "needs a directory and an account"),
         ({"authentication.proxy_groups": "directory"}, "proxy_groups = directory needs a directory and an account"),
     ],
