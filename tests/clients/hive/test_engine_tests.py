@@ -37,6 +37,7 @@ CLASSES: dict[str, dict[str, str]] = {
         ("gapOpenTxnsDirtyRead", "gapOpenTxnsNoDirtyRead", "multipleGapOpenTxnsNoDirtyRead"),
         "opens transactions in the database itself, by a connection of a kind that MySQL's driver does not have",
     ),
+    "ql.lockmgr.TestDbTxnManager2": {},
     "ql.lockmgr.TestDummyTxnManager": {},
     "ql.metadata.TestHive": dict.fromkeys(_HIVE, _ON_HIVE),
     "ql.metadata.TestHiveRemote": dict.fromkeys(_HIVE, _ON_HIVE),
