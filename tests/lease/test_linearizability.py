@@ -6,11 +6,13 @@ import json
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.consistency.workload import Size
 from tests.database_kinds import SERVER_KINDS
+from tests.lease.member import wait_until
 from tests.lease.runs import FAKETIME, members
 from tests.servers import ServerProcess
 
@@ -24,7 +26,7 @@ FAULTS = ("stop", "break", "swallow", "come_and_go")
 FAULTS_OF_SOAK = FAULTS * 4 + ("stop_long",)
 
 
-def reads_by_outcome(server: ServerProcess) -> dict[str, int]:
+def reads_by_outcome(server: ServerProcess) -> dict[str, Any]:
     """From the server's own status."""
     port = next(
         line.rpartition(":")[2] for line in reversed(server.log.splitlines()) if "management port on 127.0.0.1:" in line
@@ -48,6 +50,8 @@ def test_two_servers_without_faults(
     database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with members(tmp_path, database_url, seed := time.time_ns() % 100_000, count=2) as run:
+        # A server that has just joined reads by position checks at first.
+        wait_until(lambda: all(reads_by_outcome(server)["lease"]["held"] for server in run.servers))
         run.workload.run(QUIET)
         found = run.violations()
         assert not found, f"seed {seed}\n" + "\n".join(map(str, found[:5]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, and_, func, literal, or_, select
 
 from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
@@ -91,7 +91,7 @@ def _after_aborts(connection: Connection, context: TxnContext) -> list[Candidate
         .group_by(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION, ExactText(C.TC_PARTITION))
         .having(
             or_(
-                func.count() > settings.aborted_transactions_threshold,
+                func.count() > literal(settings.aborted_transactions_threshold, BigInteger()),
                 func.min(TXNS.c.TXN_STARTED) < now_ms() - whole_milliseconds(settings.aborted_transaction_age_s),
             )
         )
@@ -141,7 +141,7 @@ def _written(
         select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, writes)
         .where(DONE.CTC_TABLE.is_not(None), are_wanted)
         .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, ExactText(DONE.CTC_PARTITION))
-        .having(writes > more_than)
+        .having(writes > literal(more_than, BigInteger()))
         .limit(_MAX_CANDIDATES)
     )
     return connection.execute(query).tuples()

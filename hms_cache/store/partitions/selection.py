@@ -56,6 +56,8 @@ MAX_LISTED = 20_000
 """For more names or ids than this, it is cheaper to read all of the table's and select here."""
 
 _LIMIT_SETTING = "metastore.limit.partition.request"
+_MOST_ROWS = 2**31 - 1
+"""PostgreSQL's driver sends a LIMIT as an integer of 32 bits. No table has as many partitions."""
 
 
 @frozen
@@ -137,7 +139,7 @@ def selection_plan(
     if checked and isinstance(selection, contract.ByNames):
         check_request_limit(table.name, len(selection.names), limit)
     found, has_unknown = yield from _candidates(
-        connection, table, selection, max_parts if not checked else limit + 1, context.filter_limits
+        connection, table, selection, max_parts if not checked else min(limit + 1, _MOST_ROWS), context.filter_limits
     )
     if checked and not isinstance(selection, contract.ByNames):
         if isinstance(selection, contract.AllPartitions) and len(found) > limit:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Integer, Select, bindparam, case, func, insert, literal, select, text
+from sqlalchemy import BigInteger, Connection, Integer, Select, bindparam, case, func, insert, literal, select, text
 
 from hms_cache.store.engine.direct_statements import (
     Direct,
@@ -275,7 +275,7 @@ _LOCK_ALL_TXNS_SHARED = Direct(text("SELECT `TXN_LOCK` INTO @hms_cache_lock FROM
 def _reading_lowest_open() -> Select[Any]:
     # Not `min`: the first open id in order is sufficient.
     lowest_open = select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN).order_by(T.TXN_ID).limit(1).scalar_subquery()
-    is_old = T.TXN_STARTED < now_ms() - bindparam("timeout_ms", type_=Integer())
+    is_old = T.TXN_STARTED < now_ms() - bindparam("timeout_ms", type_=BigInteger())
     newest_old = select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1).scalar_subquery()
     low_boundary = func.coalesce(newest_old, literal(0)) + 1
     # Without an open transaction: those being opened are above the boundary.
