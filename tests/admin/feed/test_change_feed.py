@@ -426,10 +426,10 @@ def test_a_listener_reads_nothing_older_than_what_it_heard(
         closing(Running(tmp_path_factory.mktemp("elsewhere"), **settings)) as elsewhere,
     ):
         here.client.get_all_databases()
-        assert "later" not in here.client.get_all_databases()
+        make_database(elsewhere, "earlier")
+        assert "earlier" not in here.client.get_all_databases(), "readers may be shown what was"
         with closing(Listener(here, after="latest")) as listener:
             make_database(elsewhere, "later")
-            assert "later" not in here.client.get_all_databases(), "readers may be shown what was"
             assert len(listener.changes(1)) == 1
             assert "later" in here.client.get_all_databases()
     databases.give_back(url)
