@@ -168,7 +168,7 @@ def test_this_projects_own_client(ports: dict[str, int], realm: Realm, side: str
 
 def test_javas_server_refuses_our_client_in_its_words(ports: dict[str, int]) -> None:
     for auth, text in (
-        ("ldap user=ann password_file=/dev/null", "nothing in its first line"),
+        ("ldap user=ann password_file=/dev/null", "has no valid first line"),
         (f"token file={__file__}", "contains no delegation token"),
     ):
         client = MetastoreClient(f"thrift://localhost:{ports['java']}", authentication_of(auth, {}))
