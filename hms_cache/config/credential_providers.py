@@ -46,23 +46,23 @@ class CredentialProviders:
 
     @property
     def unread(self) -> Sequence[str]:
-        """Why providers cannot be used, one text for each: they are of another kind, or their file does not exist."""
+        """The reasons why providers are not used: they are of another kind, or their file does not exist."""
         self._opened()
         return self._unread
 
     @property
     def secrets(self) -> list[str]:
-        """The password of the key stores, if it is one."""
+        """The password of the key stores, unless it is Hadoop's default."""
         return [self._password] if self._password != _PASSWORD_OF_HADOOP else []
 
     @property
     def text_counts(self) -> bool:
-        """Whether a property's text is a password if no provider has one under its name."""
+        """Whether the value of a property is used as a password if no provider contains one."""
         found = self._site.get(TEXT_COUNTS)
         return found is None or found.value.strip().lower() != "false"
 
     def find(self, names: Sequence[str]) -> tuple[str, str] | None:
-        """The password of the property with one of these names, the first one first, and its origin.
+        """Returns the password under one of these names, which are tried in order, and its origin; None without one.
 
         :raises ConfigurationError: a key store cannot be read.
         """
@@ -127,8 +127,10 @@ class CredentialProviders:
 
 
 def _local_file(uri: str) -> Path | None:
-    """The file of a provider; None if it is of another kind, or elsewhere. The URI's authority is the scheme of the
-    file's own URI, and `@` and its authority may follow."""
+    """Returns the file of a provider; None if it is of another kind, or not local.
+
+    The URI's authority is the scheme of the file's own URI, and `@` and its authority may follow.
+    """
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -139,7 +141,7 @@ def _local_file(uri: str) -> Path | None:
 
 
 def local_files(uris: str) -> list[Path]:
-    """The files of the providers with these URIs that are local."""
+    """Returns the local files of the providers with these URIs."""
     found = (_local_file(one.strip()) for one in uris.split(","))
     return [file for file in found if file is not None]
 
@@ -149,8 +151,8 @@ def _otherwise() -> str:
 
 
 def password_in(uris: str, alias: str, environment: Mapping[str, str]) -> str | None:
-    """The password under this alias in the providers with these URIs (separated by commas); None if none has it, or
-    none of them can be used.
+    """Returns the password under this alias in the providers with these URIs, separated by commas; None if no provider
+    contains it, or none can be used.
 
     :raises ConfigurationError: a key store cannot be read.
     """

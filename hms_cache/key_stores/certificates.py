@@ -1,4 +1,4 @@
-"""Certificates and keys from key stores of each kind: JKS, JCEKS, PKCS12. PEM files are none."""
+"""Reads certificates and keys from key stores in JKS, JCEKS and PKCS12."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PKCS12_TAG = b"\x30"
 
 
 def is_key_store(content: bytes) -> bool:
-    """Whether a file with this content is a key store, and not PEM."""
+    """Returns whether a file with this content is a key store. PEM files are not."""
     return is_java_key_store(content) or content.startswith(_PKCS12_TAG)
 
 
 def trusted_certificates(content: bytes, password: str) -> tuple[bytes, ...]:
-    """The certificates that a key store declares trusted, in DER.
+    """Returns the certificates that a key store declares trusted, in DER.
 
     :raises KeyStoreError: it has none, is damaged, or the password is wrong.
     """
@@ -73,7 +73,7 @@ _NO_KEY = "it holds no certificate with a key"
 
 
 def _pkcs12(content: bytes, password: str) -> tuple[tuple[Any, Certificate | None], list[Certificate]]:
-    """(the key and its certificate, if there are any), the other certificates."""
+    """Returns the key with its certificate, if there are any, and the other certificates."""
     try:
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_key_and_certificates
     except ImportError as error:

@@ -1,6 +1,6 @@
-"""The files: entries, each with its alias, and a digest of everything.
+"""Reads files in JKS and JCEKS: a list of entries with their aliases, followed by a digest.
 
-A digest over the password and the content shows whether both are right, as in Java's `KeyStore.load`.
+The digest covers the password and the entries, so it shows whether both are right, as in Java's `KeyStore.load`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PrivateKey:
 
 @frozen
 class SecretKey:
-    """`sealed`: what was encrypted, `parameters`: how (DER)."""
+    """`sealed`: the encrypted key; `parameters`: salt and number of iterations, in DER."""
 
     alias: str
     sealed: bytes
@@ -52,7 +52,7 @@ class JavaKeyStore:
 
 
 def is_java_key_store(content: bytes) -> bool:
-    """Whether a file with this content is JKS or JCEKS."""
+    """Returns whether a file with this content is JKS or JCEKS."""
     return content.startswith((_JKS, _JCEKS))
 
 
@@ -71,12 +71,12 @@ def read_key_store(content: bytes, password: str) -> JavaKeyStore:
 
 
 def private_key(entry: PrivateKey, password: str) -> bytes:
-    """The key in PKCS #8 (DER). Raises KeyStoreError."""
+    """Decrypts a private key. Returns it in PKCS #8 (DER). Raises KeyStoreError."""
     return protection.private_key(entry.protected, password)
 
 
 def secret_key(entry: SecretKey, password: str) -> bytes:
-    """The bytes of a secret key. Raises KeyStoreError."""
+    """Decrypts a secret key. Returns its bytes. Raises KeyStoreError."""
     found, _ = read_object(protection.triple_des(entry.sealed, entry.parameters, password))
     key = found.get("key") if isinstance(found, dict) else None
     if not isinstance(key, bytes):

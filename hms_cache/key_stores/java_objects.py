@@ -1,7 +1,7 @@
-"""The little of Java's object serialization that occurs in key stores: objects with numbers, texts and arrays of bytes.
+"""Reads the part of Java's object serialization that key stores use: objects with numbers, texts and arrays of bytes.
 
 Format: Java Object Serialization Specification, version 6. Nothing is instantiated: an object becomes a dictionary of
-its fields. Whatever else occurs is refused, so no class can be chosen by the content of a file.
+its fields. Everything else is refused, so the content of a file cannot select a class to load.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SERIALIZABLE: Final = 0x02
 _NUMBERS: Final = {"B": ">b", "C": ">H", "D": ">d", "F": ">f", "I": ">i", "J": ">q", "S": ">h", "Z": ">?"}
 
 _MAX_DEPTH: Final = 8
-"""Of objects, classes and their ancestors within each other. Here it is three."""
+"""Maximum nesting of objects, classes and their ancestors. Key stores nest three levels."""
 
 Value = int | float | str | bytes | None | dict[str, "Value"]
 
@@ -32,7 +32,7 @@ class _Class:
         self.parent: _Class | None = None
 
     def all_fields(self) -> list[tuple[str, str]]:
-        """Those of ancestors first, in which order values are written."""
+        """The fields of ancestors first: values are written in this order."""
         found: list[tuple[str, str]] = []
         one: _Class | None = self
         for _ in range(_MAX_DEPTH):
@@ -44,7 +44,7 @@ class _Class:
 
 
 def read_object(content: bytes, start: int = 0) -> tuple[Value, int]:
-    """The object whose stream begins at `start`, and where the stream ends.
+    """Returns the object whose stream begins at `start`, and the position after the stream.
 
     :raises KeyStoreError: damaged, or something other than described in the module.
     """
@@ -59,7 +59,7 @@ class _Reader:
         self._content = content
         self.at = at
         self._handles: list[_Class | Value] = []
-        """What later references refer to, in order of occurrence."""
+        """The targets of later references, in order of occurrence."""
 
     def take(self, count: int) -> bytes:
         found = self._content[self.at : self.at + count]

@@ -1,4 +1,7 @@
-"""Reads passwords and bearer tokens from the first lines of files. Texts of errors contain no part of a secret."""
+"""Reads passwords and bearer tokens from the first lines of files, and passwords from Hadoop's credential providers.
+
+Texts of errors contain no part of a secret.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ def _stored_password(uris: str, user: str, files: tuple[object, ...]) -> str:
 
 
 def _signature(file: Path) -> tuple[int, ...]:
-    """Another value after a change. Empty if the file cannot be read, which an error will say."""
+    """Returns a value that differs after a change of the file; empty if the file cannot be read."""
     try:
         found = file.stat()
     except OSError:

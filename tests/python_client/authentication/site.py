@@ -60,9 +60,7 @@ class Site:
                 "admin.enabled": False,
                 "database.url": f"sqlite:///{directory / 'metastore.db'}",
                 "warehouse.directory": f"file:{directory / 'warehouse'}",
-                "authentication.kerberos_enabled": True,
-                "authentication.kerberos_principal": SERVICE,
-                "authentication.kerberos_keytab_file": str(realm.directory / "hive_localhost.keytab"),
+                **self.kerberos_settings,
                 "authentication.plain": "ldap",
                 "authentication.ldap_url": f"ldap://127.0.0.1:{directory_port}",
                 "authentication.ldap_user_dn_pattern": f"uid=%s,{PEOPLE}",
@@ -78,6 +76,26 @@ class Site:
         file = self.directory / name
         file.write_text(text)
         return file
+
+    @property
+    def kerberos_settings(self) -> dict[str, Any]:
+        """What a server of this realm is told of Kerberos."""
+        return {
+            "authentication.kerberos_enabled": True,
+            "authentication.kerberos_principal": SERVICE,
+            "authentication.kerberos_keytab_file": str(self.realm.directory / "hive_localhost.keytab"),
+        }
+
+    def kerberos_server(self, directory: Path, **settings: Any) -> Service:
+        """Another server of this realm, with Kerberos only; not started."""
+        given = {
+            "server.port": 0,
+            "admin.enabled": False,
+            "database.url": f"sqlite:///{directory / 'metastore.db'}",
+            **self.kerberos_settings,
+            **settings,
+        }
+        return Service(load(command_line=given, environment={}))
 
     @property
     def tls(self) -> ssl.SSLContext:

@@ -30,7 +30,7 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 from tests.clients.spark.test_kerberos import credentials_file
 from tests.key_stores.samples import PASSWORDS, PROTECTED, USERS
-from tests.python_client.authentication.site import PASSWORD, PORTS, SERVICE, Site
+from tests.python_client.authentication.site import PASSWORD, PORTS, Site
 from tests.python_client.test_metastore_client import unused_port
 from tests.server.conftest import table
 from tests.server.kerberos_realm import REALM, running_realm
@@ -334,17 +334,8 @@ def test_what_tasks_get_of_other_mechanisms(site: Site, tmp_path: Path, monkeypa
 
 
 def test_a_metastore_without_tokens_is_told(site: Site, tmp_path: Path) -> None:
-    settings = {
-        "server.port": 0,
-        "admin.enabled": False,
-        "database.url": f"sqlite:///{tmp_path / 'metastore.db'}",
-        "authentication.kerberos_enabled": True,
-        "authentication.kerberos_principal": SERVICE,
-        "authentication.kerberos_keytab_file": str(site.realm.directory / "hive_localhost.keytab"),
-        "authentication.delegation_tokens": False,
-    }
     with ExitStack() as stack:
-        other = Service(load(command_line=settings, environment={}))
+        other = site.kerberos_server(tmp_path, **{"authentication.delegation_tokens": False})
         uri = other.start().replace("127.0.0.1", "localhost")
         stack.callback(other.stop)
         with pytest.raises(CredentialsError, match="did not issue a delegation token, which tasks without a ticket"):

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.app.service import Service
 from hms_cache.authentication.delegation.token_format import Token
 from hms_cache.client import (
     AuthenticationRefusedError,
@@ -24,10 +23,9 @@ from hms_cache.client import (
     delegation,
     for_tasks,
 )
-from hms_cache.config import load
 from hms_cache.errors import HmsCacheError
 from hms_cache.jobs.frame import Job, JobResult, JobRun, Option
-from tests.python_client.authentication.site import SERVICE, Site
+from tests.python_client.authentication.site import Site
 from tests.python_client.authentication.test_mechanisms import given, refusal
 
 pytestmark = pytest.mark.timeout(240)
@@ -148,15 +146,7 @@ def test_a_handed_token_is_not_given_to_new_tasks_for_ever(
 
 
 def test_a_metastore_that_is_gone_fails_no_job(site: Site, tmp_path: Path) -> None:
-    settings = {
-        "server.port": 0,
-        "admin.enabled": False,
-        "database.url": f"sqlite:///{tmp_path / 'metastore.db'}",
-        "authentication.kerberos_enabled": True,
-        "authentication.kerberos_principal": SERVICE,
-        "authentication.kerberos_keytab_file": str(site.realm.directory / "hive_localhost.keytab"),
-    }
-    service = Service(load(command_line=settings, environment={}))
+    service = site.kerberos_server(tmp_path)
     uri = service.start().replace("127.0.0.1", "localhost")
     with cancelling_tokens():
         access = for_tasks(Metastores.of_texts(uri, site.kerberos, {}))
