@@ -7,6 +7,7 @@ SQLAlchemy's form. This module only processes text: it imports no driver and con
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from hms_cache.config import jdbc_tls
@@ -139,10 +140,48 @@ def refused_protection(text: str) -> dict[str, str]:
 
 def verifies_server(url: str) -> bool:
     """Whether connections to ``url`` (SQLAlchemy form) verify the server's identity by TLS."""
+    return _tls_mode(_options(url)) in _VERIFYING
+
+
+def is_without_tls(url: str) -> bool:
+    """Whether ``url`` (SQLAlchemy form) excludes TLS."""
+    return _tls_mode(_options(url)) in ("DISABLED", "DISABLE")
+
+
+_SYSTEM = "system"
+"""libpq: the authorities that the system trusts; what Java trusts by default in a JDBC URL."""
+_VERIFYING = ("VERIFY_CA", "VERIFY_IDENTITY", "VERIFY_FULL")
+
+
+def _options(url: str) -> dict[str, str]:
     found = _URL.fullmatch(url)
-    options = dict(parse_qsl(found["query"] or "")) if found else {}
+    return dict(parse_qsl(found["query"] or "")) if found else {}
+
+
+def _tls_mode(options: Mapping[str, str]) -> str:
     mode = options.get("ssl_mode") or options.get("sslmode") or ("VERIFY_IDENTITY" if "ssl_ca" in options else "")
-    return mode.upper().replace("-", "_") in ("VERIFY_CA", "VERIFY_IDENTITY", "VERIFY_FULL")
+    return mode.upper().replace("-", "_")
+
+
+def with_tls(url: str, authorities: str, password: str) -> str:
+    """Makes connections to ``url`` (SQLAlchemy form) require TLS and a certificate of a trusted authority.
+
+    :param authorities: file with their certificates; ignored if the URL names one. Empty: those of the system.
+    :param password: of the file, if it is a key store.
+    """
+    found = _URL.fullmatch(url)
+    if found is None or found["scheme"].startswith("sqlite"):
+        return url
+    options = _options(url)
+    is_mysql = found["scheme"].startswith("mysql")
+    if _tls_mode(options) not in _VERIFYING:
+        options["ssl_mode" if is_mysql else "sslmode"] = "VERIFY_CA" if is_mysql else "verify-ca"
+    file, file_password = ("ssl_ca", "ssl_ca_password") if is_mysql else ("sslrootcert", "sslrootcert_password")
+    if authorities and options.get(file, _SYSTEM) == _SYSTEM:
+        options |= {file: authorities} | ({file_password: password} if password else {})
+    elif file not in options and not is_mysql:
+        options |= {"sslmode": "verify-full", file: _SYSTEM}  # libpq accepts no weaker mode with the system's
+    return f"{url.removesuffix('?' + found['query']) if found['query'] is not None else url}?{urlencode(options)}"
 
 
 def with_credentials(url: str, username: str | None, password: str | None) -> str:

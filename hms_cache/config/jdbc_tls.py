@@ -183,9 +183,6 @@ def _of_postgresql(given: Mapping[str, str]) -> Translated:
         found.options |= {"sslmode": "verify-full", "sslrootcert": "system"}
     elif factory not in ("", "LibPQFactory", "jdbc4.LibPQFactory"):
         found.refused["sslfactory"] = "Java classes are not supported: use sslmode and sslrootcert"
-    if found.options.get("sslkey", "").endswith((".pk8", ".p12", ".pfx")):
-        found.refused["sslkey"] = "this is a format of Java: convert the key to PEM, for instance with openssl pkcs8"
-        del found.options["sslkey"]
     binding = left.pop("channelbinding", "")
     if binding:
         found.options["channel_binding"] = binding

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from hms_cache.config.credential_providers import CredentialProviders
-from hms_cache.config.database_url import refused_protection, secrets_of, verifies_server
+from hms_cache.config.database_url import refused_protection, secrets_of
 from hms_cache.config.secrets import MASK, is_secret_name, redacted, remember
 from hms_cache.config.setting import facts_of
 from hms_cache.config.settings import ENVIRONMENT_PREFIX, Configuration, Settings, all_settings, section_types
@@ -127,7 +127,7 @@ def load(
 def _insecure(layers: _Layers, site: SiteReview, settings: Settings | None) -> tuple[Unhonoured, ...]:
     """Returns the requested protection that this server does not give."""
     found = list(site.insecure)
-    if settings is not None and verifies_server(settings.database.url):
+    if settings is not None and settings.database.verifies_server:
         # Requested with Java's settings; the URL already contains what is needed here.
         found = [one for one in found if ".dbaccess.ssl." not in one.name]
     url = layers.values["database"].get("url")

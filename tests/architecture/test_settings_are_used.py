@@ -22,7 +22,10 @@ BY_THE_LOADER = {
     for source in ("file", "command")
 }
 #: Parts of the database's URL, which its section puts together.
-BY_ITS_SECTION = {"database.username", "database.password"}
+BY_ITS_SECTION = {
+    *("database.username", "database.password"),
+    *("database.tls_enabled", "database.tls_ca_file", "database.tls_ca_password"),
+}
 #: Told to clients that ask for the configuration under Hive's names, and acted upon by those.
 BY_CLIENTS = {"catalog.batch_retrieve_max", "catalog.batch_retrieve_table_partition_max"}
 #: Annotated in the body of a dataclass: fields, though they look like variables.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
@@ -108,7 +109,6 @@ def test_modes_of_postgresql(query: str, options: dict[str, str]) -> None:
         ("jdbc:mariadb://h/d?useSsl=true&serverSslCert=classpath:ca.pem", "serversslcert"),
         ("jdbc:postgresql://h/d?ssl=true&sslfactory=com.example.Factory", "sslfactory"),
         ("jdbc:postgresql://h/d?ssl=true&sslhostnameverifier=com.example.Yes", "sslhostnameverifier"),
-        ("jdbc:postgresql://h/d?sslmode=verify-full&sslkey=/k.pk8", "sslkey"),
         ("jdbc:postgresql://h/d?futureTlsOption=on", "futuretlsoption"),
     ],
 )
@@ -158,3 +158,64 @@ def test_nothing_that_asks_for_tls_goes_without(database: str, drawn: dict[str, 
         assert refused_protection(url) or mode in ("required", "require", "verify_ca", "verify_identity", "verify-full")
     if "newTlsSwitch" in parameters and mode not in ("disabled", "disable"):
         assert "newtlsswitch" in refused_protection(url)
+
+
+@given(
+    st.sampled_from(["mysql", "mariadb", "postgresql"]),
+    st.dictionaries(st.sampled_from(sorted(ASKING)), st.integers(0, 5), max_size=6),
+    st.sampled_from(["", "/t.jks"]),
+)
+def test_with_tls_enabled_the_server_is_verified_whatever_the_url_asks_for(
+    database: str, drawn: dict[str, int], file: str
+) -> None:
+    parameters = {name: ASKING[name][number % len(ASKING[name])] for name, number in drawn.items()}
+    text = f"jdbc:{database}://h/d?user=u&password=p%3F%26&{urlencode(parameters)}"
+    settings = {"database.url": text, "database.tls_enabled": True, "database.tls_ca_password": "a&"}
+    if file:
+        settings["database.tls_ca_file"] = file
+    try:
+        found = load(command_line=settings | {"security.accept_insecure": True}, environment={}).settings.database
+    except ConfigurationError as error:
+        assert "tls_enabled requires TLS" in str(error)
+        assert "disable" in str(options_of(text)).lower()
+        return
+    url = found.sqlalchemy_url()
+    options = dict(parse_qsl(url.partition("?")[2]))
+    plain, name = options_of(text), "sslrootcert" if database == "postgresql" else "ssl_ca"
+    assert found.verifies_server and verifies_server(url)
+    assert url.startswith(sqlalchemy_url(text).partition("?")[0])
+    if verifies_server(sqlalchemy_url(text)):  # what the URL asks for is not weakened
+        mode = "sslmode" if database == "postgresql" else "ssl_mode"
+        assert plain.get(mode, "VERIFY_IDENTITY") == options.get(mode, "VERIFY_IDENTITY") or not file
+    if plain.get(name, "system") != "system":
+        assert options[name] == plain[name] and "a&" not in options.values()
+    elif file:
+        assert (options[name], options[f"{name}_password"]) == (file, "a&")
+    else:
+        assert options.get(name, "system") == "system"
+
+
+def test_hives_trust_store_of_the_database_is_used(tmp_path: Path) -> None:
+    site = tmp_path / "hive-site.xml"
+    site.write_text(
+        """<configuration>
+        <property><name>javax.jdo.option.ConnectionURL</name><value>jdbc:postgresql://h/d?ssl=true</value></property>
+        <property><name>hive.metastore.dbaccess.ssl.use.SSL</name><value>true</value></property>
+        <property><name>metastore.dbaccess.ssl.truststore.path</name><value>/t.jks</value></property>
+        <property><name>metastore.dbaccess.ssl.truststore.password</name><value>changeit</value></property>
+        <property><name>metastore.dbaccess.ssl.truststore.type</name><value>jks</value></property>
+        </configuration>"""
+    )
+    found = load(site_files=[site], environment={})
+    options = parse_qsl(found.settings.database.sqlalchemy_url().partition("?")[2])
+    assert dict(options) == {
+        "sslmode": "verify-full",
+        "sslrootcert": "/t.jks",
+        "sslrootcert_password": "changeit",
+    }
+    assert not found.site_review.insecure and not found.site_review.ignored
+
+
+def test_an_embedded_database_has_no_tls() -> None:
+    found = load(command_line={"database.tls_enabled": True, "database.url": "sqlite:///c.db"}, environment={})
+    assert found.settings.database.sqlalchemy_url() == "sqlite:///c.db"

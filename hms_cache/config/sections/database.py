@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import SecretStr, field_validator
+from pydantic import SecretStr, field_validator, model_validator
 
-from hms_cache.config.database_url import sqlalchemy_url, with_credentials
+from hms_cache.config.database_url import is_without_tls, sqlalchemy_url, verifies_server, with_credentials, with_tls
 from hms_cache.config.quantities import OptionalPath, Seconds
-from hms_cache.config.setting import Section, hive_setting, setting
+from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
 
 class DatabaseSettings(Section):
@@ -22,6 +22,18 @@ class DatabaseSettings(Section):
     password_file: OptionalPath = setting(None)
     """File whose first line is the password."""
     password_command: str = setting("")
+    """Command that prints the password as the first line of its output. It is run without a shell."""
+    tls_enabled: bool = setting(False, site_keys=metastore_keys("dbaccess.ssl.use.SSL"))
+    """Whether connections require TLS and a certificate of a trusted authority. The URL can require more (the host's
+    name in the certificate, a client certificate); it must not exclude TLS."""
+    tls_ca_file: OptionalPath = setting(None, site_keys=metastore_keys("dbaccess.ssl.truststore.path"))
+    """The authorities trusted with tls_enabled, unless the URL names its own: PEM, or a key store (PKCS12, JKS, JCEKS;
+    needs the extra tls). Without a file, those of the system."""
+    tls_ca_password: SecretStr = setting(SecretStr(""), site_keys=metastore_keys("dbaccess.ssl.truststore.password"))
+    """Password of tls_ca_file, if it is a key store. Prefer tls_ca_password_file."""
+    tls_ca_password_file: OptionalPath = setting(None)
+    """File whose first line is the password."""
+    tls_ca_password_command: str = setting("")
     """Command that prints the password as the first line of its output. It is run without a shell."""
     pool_size: int = setting(
         28,
@@ -92,11 +104,28 @@ class DatabaseSettings(Section):
     def _in_sqlalchemy_form(cls, url: str) -> str:
         return sqlalchemy_url(url)
 
+    @model_validator(mode="after")
+    def _with_tls_if_required(self) -> DatabaseSettings:
+        if self.tls_enabled and not self.is_sqlite and is_without_tls(self.url):
+            raise ValueError(
+                "tls_enabled requires TLS, which the URL excludes: remove its ssl_mode or sslmode (useSSL)"
+            )
+        return self
+
     @property
     def is_sqlite(self) -> bool:
         """Whether the database is embedded."""
         return self.url.startswith("sqlite")
 
+    @property
+    def verifies_server(self) -> bool:
+        """Whether connections verify the identity of the database server by TLS."""
+        return self.tls_enabled or verifies_server(self.url)
+
     def sqlalchemy_url(self) -> str:
-        """Returns the URL with user name and password, for connecting. It must not be shown or logged."""
-        return with_credentials(self.url, self.username, self.password.get_secret_value())
+        """Returns the URL with user name, password and TLS, for connecting. It must not be shown or logged."""
+        url = with_credentials(self.url, self.username, self.password.get_secret_value())
+        if not self.tls_enabled:
+            return url
+        file = "" if self.tls_ca_file is None else str(self.tls_ca_file)
+        return with_tls(url, file, self.tls_ca_password.get_secret_value())

@@ -8,12 +8,21 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pytest
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
 from cryptography.x509 import load_pem_x509_certificate
 from sqlalchemy import text
 
+from hms_cache.config import load
 from hms_cache.config.database_url import sqlalchemy_url
 from hms_cache.errors import ConfigurationError, DatabaseUnavailableError
 from hms_cache.store.engine.database import Database
@@ -59,6 +68,8 @@ def key_stores_of(certificates: Path) -> dict[str, Path]:
     found["p12"].write_bytes(pkcs12.serialize_key_and_certificates(b"ca", None, None, [authority], protection))
     key = load_pem_private_key((certificates / "server.key").read_bytes(), None)
     own = load_pem_x509_certificate((certificates / "server.pem").read_bytes())
+    found["der"] = certificates / "ca.der"
+    found["der"].write_bytes(authority.public_bytes(Encoding.DER))
     found["key_p12"] = certificates / "key.p12"
     found["key_p12"].write_bytes(pkcs12.serialize_key_and_certificates(b"own", key, own, None, protection))  # type: ignore[arg-type]
     return found
@@ -193,18 +204,104 @@ def test_a_server_without_tls_is_not_spoken_to_where_tls_is_required(plain_maria
         ("localhost", "ssl=true&sslrootcert={ca}", "TLS"),
         ("localhost", "ssl=true&sslrootcert={other}", "refused"),
         ("127.0.0.1", "sslmode=verify-ca&sslrootcert={ca}", "TLS"),
+        ("localhost", "ssl=true&sslrootcert={der}", "TLS"),
     ],
 )
 def test_postgresql_is_spoken_to_as_the_jdbc_url_asks(
     postgresql: DatabaseServer, certificates: Path, host: str, parameters: str, outcome: str
 ) -> None:
-    files = {"ca": certificates / "ca.pem", "other": certificates / "other.pem"}
+    files = {"ca": certificates / "ca.pem", "other": certificates / "other.pem"} | key_stores_of(certificates)
     url = f"jdbc:postgresql://{host}:{postgresql.admin_url.port}/postgres?user=postgres&{parameters.format(**files)}"
     if outcome == "refused":
         with pytest.raises(DatabaseUnavailableError, match="certificate"):
             query(url, POSTGRESQL_QUESTION)
     else:
         assert bool(query(url, POSTGRESQL_QUESTION)) == (outcome == "TLS")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+@pytest.mark.parametrize(
+    ("host", "store", "parameters", "outcome"),
+    [
+        ("127.0.0.1", "jks", "", "TLS"),
+        ("127.0.0.1", "p12", "", "TLS"),
+        ("127.0.0.1", "other_jks", "", "refused"),
+        ("127.0.0.1", None, "", "refused"),
+        ("localhost", "other_jks", "{name}={ca}", "TLS"),
+        ("127.0.0.1", "jks", "{full}", "refused"),
+    ],
+)
+def test_what_hive_is_told_about_the_database_is_done(
+    request: pytest.FixtureRequest,
+    certificates: Path,
+    tmp_path: Path,
+    kind: str,
+    host: str,
+    store: str | None,
+    parameters: str,
+    outcome: str,
+) -> None:
+    """`metastore.dbaccess.ssl.*` of Hive 4: a trust store for a URL that asks for nothing, or for more."""
+    server: DatabaseServer = request.getfixturevalue(kind)
+    files = key_stores_of(certificates)
+    words = {
+        "mariadb": {"name": "serverSslCert", "full": "sslMode=VERIFY_IDENTITY"},
+        "postgresql": {"name": "sslrootcert", "full": "sslmode=verify-full"},
+    }[kind]
+    account = "mysql?user=root" if kind == "mariadb" else "postgres?user=postgres"
+    asked = parameters.format(ca=certificates / "ca.pem", **words)
+    properties = {
+        "javax.jdo.option.ConnectionURL": f"jdbc:{kind}://{host}:{server.admin_url.port}/{account}&{asked}",
+        "metastore.dbaccess.ssl.use.SSL": "true",
+        "hive.metastore.dbaccess.ssl.truststore.path": str(files[store]) if store else "",
+        "metastore.dbaccess.ssl.truststore.password": samples.PASSWORD,
+    }
+    site = tmp_path / "hive-site.xml"
+    site.write_text(
+        "<configuration>"
+        + "".join(
+            f"<property><name>{name}</name><value>{escape(value)}</value></property>"
+            for name, value in properties.items()
+        )
+        + "</configuration>"
+    )
+    url = load(site_files=[site], environment={}).settings.database.sqlalchemy_url()
+    question = MARIADB_QUESTION if kind == "mariadb" else POSTGRESQL_QUESTION
+    if outcome == "refused":
+        with pytest.raises(DatabaseUnavailableError, match=r"(?i)certificate"):
+            query(url, question)
+    else:
+        assert query(url, question)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("form", ["key_p12", "key_jks", "pk8", "encrypted_pk8"])
+def test_a_client_shows_postgresql_a_certificate_in_javas_formats(
+    postgresql: DatabaseServer, certificates: Path, form: str
+) -> None:
+    files = key_stores_of(certificates)
+    key = load_pem_private_key((certificates / "server.key").read_bytes(), None)
+    for name, protection in (
+        ("pk8", NoEncryption()),
+        ("encrypted_pk8", BestAvailableEncryption(samples.PASSWORD.encode())),
+    ):
+        files[name] = certificates / f"{name}.pk8"
+        files[name].write_bytes(key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, protection))
+    files["key_jks"] = samples.CHAINS["jks"]
+    parameters = f"ssl=true&sslrootcert={certificates / 'ca.pem'}&sslkey={files[form]}"
+    if form != "pk8":
+        parameters += f"&sslpassword={samples.PASSWORD}"
+    if form.endswith("pk8"):
+        parameters += f"&sslcert={certificates / 'server.pem'}"
+    url = f"jdbc:postgresql://localhost:{postgresql.admin_url.port}/postgres?user=postgres&{parameters}"
+    # A server that trusts nobody with a certificate asks for none: what is shown is what libpq accepts as its own.
+    assert query(url, POSTGRESQL_QUESTION)
+    wrong = url.replace(f"sslpassword={samples.PASSWORD}", "sslpassword=wrong")
+    if wrong != url:
+        with pytest.raises(ConfigurationError, match="sslkey") as raised:
+            query(wrong, POSTGRESQL_QUESTION)
+        assert "wrong" not in str(raised.value).partition("sslkey")[0]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from hms_cache.config.sections import DatabaseSettings
 from hms_cache.store.engine.dialects import DialectName
 from hms_cache.store.engine.drivers import mysql_driver
 from hms_cache.store.engine.drivers.mysql_tls import take_tls
+from hms_cache.store.engine.drivers.postgresql_tls import PostgresqlTls
 from hms_cache.store.engine.drivers.sqlite_files import FileOpener
 from hms_cache.store.engine.errors import RetryableConflict
 
@@ -51,6 +52,9 @@ class Sessions:
         self._tls_options: dict[str, Any] = {}
         if dialect == "mysql":
             self.url, self._tls_options = take_tls(url)
+        elif dialect == "postgresql":
+            self._postgresql_tls = PostgresqlTls(url)
+            self.url = self._postgresql_tls.url
         self._file_opener = FileOpener()
         self._prepares_file = True
 
