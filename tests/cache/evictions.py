@@ -1,4 +1,4 @@
-"""Evicts random parts of a cache, as a budget or changes do. Reads may then cost more, but must give the same
+"""Evicts random parts of a cache, as a budget or changes do. Reads may then cost more, but must return the same
 answers."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hms_cache.cache.weights import weight_of
 
 
 def evict_at_random(cache: SharedCache, chance: random.Random) -> None:
-    """Evicts a table, a facet, some partitions or a segment, or whatever a smaller budget would not hold. As in other
+    """Evicts a table, a facet, some partitions, a segment, or whatever exceeds a smaller budget. As with other
     evictions, loads in progress continue."""
     with cache.view():
         entries = sorted(cache.tables.values(), key=lambda one: one.key)

@@ -1,4 +1,4 @@
-"""Reads of large tables that are not held pass through; the table is loaded beside them (P12)."""
+"""Reads of large tables that are not cached go to the database; the table is loaded in the background (P12)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def here(servers: MakeServer, clock: ManualClock) -> Server:
-    """A table of 20 partitions, more than are loaded at once."""
+    """A table of 20 partitions, more than are loaded immediately."""
     server = servers(CacheOptions(load_at_once_partitions=LARGE - 1), clock)
     make_large(server)
     return server
@@ -92,7 +92,7 @@ def is_held(server: Server) -> bool:
 
 
 def test_of_many_that_changed_none_is_looked_at_by_itself(here: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That would be while memory is locked; more than may be queued are read as a whole anyway."""
+    """Examining each would happen while memory is locked; more than may be queued are loaded as a whole anyway."""
     here.cache.loader.load([Wanted(T, Facet.TABLE), Wanted(T, Facet.PARTITIONS)])
     monkeypatch.setattr(background_loads, "MAX_QUEUED", 3)
     looked_at = []
@@ -112,7 +112,7 @@ def test_of_many_that_changed_none_is_looked_at_by_itself(here: Server, monkeypa
 @pytest.mark.parametrize("name", READS)
 def test_a_cold_read_costs_what_an_uncached_one_costs(name: str, here: Server, servers: MakeServer) -> None:
     uncached = servers(CacheOptions(modes=ReadModes(enabled=False)))
-    READS["count"](uncached.store), READS["filter"](uncached.store)  # the shape of the schema is looked at once
+    READS["count"](uncached.store), READS["filter"](uncached.store)  # the schema's form is examined at once
     with count_statements(uncached.database) as without:
         expected = encoded(lambda: READS[name](uncached.store))
     READS["count"](here.store)  # its size is known from here on
@@ -126,7 +126,8 @@ def test_a_cold_read_costs_what_an_uncached_one_costs(name: str, here: Server, s
 
 @pytest.mark.parametrize("name", ["table", *READS])
 def test_connections_of_position_checks_are_for_nothing_else(name: str, here: Server) -> None:
-    """There are two for all calls: a read that took one, however short, could hold up every answer from memory (P9)."""
+    """There are two for all calls: a read that occupied one, however briefly, could delay all answers from memory
+    (P9)."""
     asked: list[str] = []
     engine = here.database.check_engine
     event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
@@ -166,7 +167,7 @@ def test_what_asks_for_all_partitions_fills_the_cache_on_its_way(here: Server) -
 
 
 def test_a_read_of_all_partitions_does_not_wait_for_their_load_beside(here: Server) -> None:
-    """That rests after each page, and may have begun a moment ago."""
+    """A load pauses after each page, and may have started a moment ago."""
     for _ in range(2):
         READS["one"](here.store)
     answers: list[Any] = []
@@ -210,7 +211,7 @@ def test_of_a_table_that_does_not_fit_its_share_what_was_asked_for_is_loaded_and
     server = servers(CacheOptions(load_at_once_partitions=2))
     make_large(server)
     expected = encoded(lambda: READS["one"](server.objects))
-    for _ in range(2):  # the table, then what was asked of it
+    for _ in range(2):  # the table, then the requested data
         for _ in range(2):
             READS["one"](server.store)
             READS["filter"](server.store)
@@ -259,7 +260,7 @@ def test_the_queue_is_bounded(here: Server, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_waits_for_a_load_has_no_names_that_no_partition_has(here: Server) -> None:
-    """As long as another table is loaded, which may be minutes, they would be held."""
+    """They would be stored as long as another table is loaded, which may take minutes."""
     here.store.reads.tables.get_table(T)
     for _ in range(2):
         READS["one"](here.store)
@@ -298,7 +299,7 @@ def test_what_is_loaded_at_once_comes_in_one_piece_only_if_it_is_few(
 
 
 def test_nothing_is_held_of_a_table_that_is_not_to_be(servers: MakeServer) -> None:
-    """Its few partitions are read together with the table that says so."""
+    """Its few partitions are read together with the table, which contains their number."""
     server = servers(CacheOptions())
     create_database(server.objects, "d")
     server.objects.writes.tables.create_table(table("d", "t", KEYS, **{"hms_cache.sync": "false"}))
@@ -313,7 +314,7 @@ def test_nothing_is_held_of_a_table_that_is_not_to_be(servers: MakeServer) -> No
 
 
 def test_a_table_that_was_made_anew_is_not_taken_for_the_old_one(servers: MakeServer) -> None:
-    """What reads that pass through have seen of it is a guess."""
+    """What the reads that bypassed the cache have seen of it is not exact."""
     server = servers(CacheOptions(load_at_once_partitions=0))
     make_large(server)
     for seen in ("names", "all names", "count"):

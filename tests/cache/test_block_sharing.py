@@ -1,4 +1,4 @@
-"""What a cache holds goes into shared memory however it came to be held, and changes take it out as ever."""
+"""The contents of a cache are moved to shared memory however they were cached, and changes remove them as usual."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _fill(server: Server) -> None:
 
 
 def _check(server: Server) -> None:
-    """It answers what the database answers, from memory."""
+    """It returns the answers of the database, from memory."""
     server.poller.step()
     server.cache.reads.partitions.get_partitions(PartitionQuery(NAME))
     assert encoded(lambda: server.cache.reads.partitions.get_partitions(PartitionQuery(NAME))) == encoded(

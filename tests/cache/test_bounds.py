@@ -81,7 +81,7 @@ def test_the_budget_is_kept_and_the_table_that_was_read_least_recently_goes(serv
 
 
 def test_names_that_nobody_has_do_not_pile_up(servers: MakeServer) -> None:
-    """Absence is remembered, too: whoever asks for thousands of databases must not fill the memory."""
+    """Absence is cached, too: a client that requests thousands of databases must not fill the memory."""
     here = servers(CacheOptions(budget_bytes=50_000))
     for number in range(500):
         with pytest.raises(NoSuchObjectException):
@@ -95,7 +95,7 @@ def test_names_that_nobody_has_do_not_pile_up(servers: MakeServer) -> None:
 def test_names_that_nobody_has_make_no_table_go(
     length: int, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor do those of databases that were dropped, in the course of a year: tables are what is evicted first."""
+    """Nor do databases dropped in the course of a year. Otherwise tables would be evicted first."""
     monkeypatch.setattr(budgets, "MAX_MISSING", 20)
     plenty = servers()
     fill(plenty, 12)
@@ -135,7 +135,7 @@ def test_names_that_nobody_has_make_no_table_go(
 
 
 def test_what_was_dropped_is_not_kept_by_threads_that_were_answered_from_it(servers: MakeServer) -> None:
-    """P11: each thread may have answered from another large table, and rest since."""
+    """P11: each thread may have answered from another large table, and been idle since."""
     here = servers()
     fill(here, 1, partitions=5)
     call_context.begin(1)
@@ -189,7 +189,8 @@ def test_partitions_that_change_again_and_again_do_not_grow_the_account(servers:
 
 @pytest.mark.parametrize("key_type", ["int", "decimal(10,2)", "timestamp"])
 def test_what_filters_make_of_keys_counts_at_once(servers: MakeServer, key_type: str) -> None:
-    """Columns keep the values that a filter has read their texts as: of decimals more than the texts take."""
+    """Columns store the values that a filter has parsed from their texts; those of decimals are larger than the
+    texts."""
     here = servers()
     create_database(here.store, "d")
     of = table("d", "t0", (("p", key_type),))
@@ -207,7 +208,7 @@ def test_what_filters_make_of_keys_counts_at_once(servers: MakeServer, key_type:
     assert shared.weight >= before + least
     assert shared.tables[T].weights[Facet.PARTITIONS] == weight_of(shared.tables[T].facets[Facet.PARTITIONS])
     invariants.check(shared)
-    # What is there already is not charged twice.
+    # What is already cached is not accounted twice.
     weight = shared.weight
     here.store.reads.partitions.get_partition_names(PartitionQuery(T, ByFilter(f"p > {literals[8]}")))
     assert shared.weight == weight
@@ -224,7 +225,7 @@ def test_statistics_asked_in_many_ways_stay_within_the_budget(servers: MakeServe
 
 
 def test_statistics_that_nobody_has_make_no_table_go(servers: MakeServer) -> None:
-    """Each request names partitions and columns that are not there, of one table after the other (P11)."""
+    """Each request names partitions and columns that do not exist, of one table after the other (P11)."""
     plenty = servers()
     fill(plenty, 12)
     read(plenty, *range(12))
@@ -362,11 +363,11 @@ def test_a_refill_while_the_database_is_away_fails_nothing(
     assert read(here, 0) == [Reason.MISS]
 
 
-# A cache that is broken
+# A defective cache
 
 
 class Unreadable(dict[Any, Any]):
-    """In the place of an entry's facets: everything that looks at them fails."""
+    """Replaces an entry's facets: each access to them fails."""
 
     def __contains__(self, key: object) -> bool:
         raise RuntimeError("a defect of the cache")
@@ -523,7 +524,7 @@ def test_without_room_for_anything_every_read_is_answered(budget: int, servers: 
 
 @pytest.mark.parametrize("is_complete", [True, False], ids=["all are held", "none is held"])
 def test_what_cannot_be_encoded_is_neither_absent_nor_uncharged(servers: MakeServer, is_complete: bool) -> None:
-    """A number that no message has room for, from a program that writes to the tables itself."""
+    """A number that does not fit into any message, written by a program that accesses the tables directly."""
     here, elsewhere = servers(CacheOptions(load_at_once_partitions=0)), servers()
     fill(elsewhere, 1, 5)
     here.store.reads.tables.get_table(T)

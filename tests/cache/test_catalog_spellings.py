@@ -1,4 +1,5 @@
-"""What a database finds by another spelling of a catalog's name is never held: no event names it so."""
+"""What a database finds by another spelling of a catalog's name is never cached, since no event contains this
+spelling."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def test_a_catalog_by_another_spelling(
 ) -> None:
     init_schema(empty_database)
     with empty_database.writing() as connection:
-        # As Hive's script for MySQL has it.
+        # As in Hive's script for MySQL.
         connection.execute(text("ALTER TABLE DBS DROP FOREIGN KEY CTLG_FK1"))
         of_hive = "VARCHAR(256) CHARACTER SET latin1 NOT NULL DEFAULT 'hive'"
         connection.execute(text(f"ALTER TABLE DBS MODIFY CTLG_NAME {of_hive}"))
@@ -43,7 +44,8 @@ def test_a_catalog_by_another_spelling(
                 reads = server.store.reads
                 assert reads.tables.get_table(asked).parameters["k"] == str(number), asked
                 assert len(reads.partitions.get_partitions(PartitionQuery(asked)).partitions) == number, asked
-                # A name is normalized where it comes in, and by this read: of no catalog, as of one that is not there.
+                # A name is normalized when a request arrives, and by this read: no catalog is treated like a missing
+                # one.
                 found = reads.tables.get_table_meta(asked.catalog, "d", None)
                 assert [one.tableName for one in found] == (["t"] if asked == name else [])
                 assert reads.databases.get_database(asked.in_database).name == "d"

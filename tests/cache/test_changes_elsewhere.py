@@ -1,14 +1,14 @@
-"""What happens elsewhere, in the orders that caches fed by events get wrong; collected from Impala's event processor.
+"""Changes by other servers, in orders that event-driven caches handle wrongly; collected from Impala's event processor.
 
-Each scenario is made by one server (`writer`, which caches, too, and may serve what is as old as it likes) while two
-others have everything about the names in their memory: one asks for the position with each read, one never asks and
-has its poller take one step. Afterwards all three answer every question as the database does.
+Each scenario is executed by one server (`writer`, which caches, too, and may return data of any age), while two others
+have everything about the names in memory: one checks the position for each read, the other never does, and its poller
+takes one step. Afterwards, all three must return what the database contains.
 
-Other scenarios of that collection stand elsewhere: batches, damaged events, failures, outages, commands and numbers of
-the poller in `tests/notifications`; flags in `test_policy`; loads that meet events in `test_loads`; write-id lists in
-`test_write_ids`; budgets in `test_bounds`; waiting for events in `tests/admin/test_commands`; outages, trimmed logs
-and restored databases under a running server in `tests/consistency`. Not here at all, since events only ever
-invalidate: recognizing a server's own events, skipping old ones, and a mode for catching up.
+Other scenarios of that collection are tested elsewhere: batches, damaged events, failures, outages, commands and
+metrics of the poller in `tests/notifications`; flags in `test_policy`; loads that overlap with events in `test_loads`;
+write-id lists in `test_write_ids`; budgets in `test_bounds`; waiting for events in `tests/admin/test_commands`;
+outages, trimmed logs and restored databases under a running server in `tests/consistency`. Not tested at all, since
+events only invalidate: recognizing a server's own events, skipping old ones, and a mode for catching up.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Site:
         return self.writer, self.asking, self.following
 
     def clean(self) -> None:
-        """No database but ``default`` and new ones of these two; no catalog but ``hive``."""
+        """No database except ``default`` and new ones of these two; no catalog except ``hive``."""
         objects = self.writer.objects
         for catalog in objects.reads.catalogs.get_catalog_names():
             for database in objects.reads.databases.get_database_names(catalog):
@@ -172,7 +172,7 @@ def shared_site(database_servers: ServerLookup, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture
 def site(shared_site: Site) -> Site:
-    """``d`` and ``e``; in ``d`` the partitioned tables ``t`` and ``u``; all of it in the memory of three servers."""
+    """``d`` and ``e``; in ``d`` the partitioned tables ``t`` and ``u``; all of this in the memory of three servers."""
     shared_site.clean()
     shared_site.warm()
     return shared_site
@@ -272,7 +272,7 @@ def move_partition(store: MetadataStore, server: Server) -> None:
 
 
 def change_what_is_called_trivial(store: MetadataStore, _: Server) -> None:
-    """Impala leaves its copy as it is when only these differ; a client sees them."""
+    """Impala keeps its copy if only these differ, but a client sees them."""
     trivial = {"numFiles": "7", "totalSize": "77", "transient_lastDdlTime": "7777"}
     store.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed_table(store, "d", "t", **trivial))
     changed = store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), list(VALUES[0]))
@@ -305,7 +305,7 @@ def insert_and_drop(store: MetadataStore, _: Server) -> None:
 
 
 def insert_events_of_tables_that_are_gone(store: MetadataStore, server: Server) -> None:
-    """Written late, by somebody who still has the table in hand."""
+    """Written late, by a client that still holds the old table."""
     made = copy.deepcopy(store.reads.tables.get_table(TableName(CATALOG, "d", "t")))
     drop(store, "d", "t")
     nowhere = table("nowhere", "t", KEYS)
@@ -358,7 +358,7 @@ def use_names_in_another_catalog(store: MetadataStore, server: Server) -> None:
 
 
 def switch_flags(store: MetadataStore, _: Server) -> None:
-    """Switched off, changed, switched on; a table that is missing by then, and one that nobody had read."""
+    """Disabled, changed and enabled; a table that no longer exists by then, and one that nobody had read."""
     make(store, "e", "v", **{"impala.disableHmsSync": "true"})
     for value in ("true", "false"):
         for name in ("t", "u"):
@@ -437,7 +437,7 @@ def test_a_table_whose_creation_was_cleaned_away_is_loaded_like_any_other(site: 
     make(site.writer.objects, "d", "v")
     site.writer.objects.writes.tables.alter_table(
         TableName(CATALOG, "d", "u"), changed_table(site.writer.objects, "d", "u", version="new")
-    )  # the event that the poller stands on must stay
+    )  # the event at the poller's position must remain
     here.poller.step()
     with here.database.writing() as connection:
         connection.exec_driver_sql(
@@ -470,7 +470,8 @@ COMMANDS: dict[str, Callable[[Server], Any]] = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_events_that_passed_while_it_was_paused_are_missing_nowhere(command: str, site: Site) -> None:
-    """A seek past events leaves Impala with tables that miss them; here it drops what may miss anything."""
+    """After a seek past events, Impala has tables that miss them; this cache drops everything that may miss
+    something."""
     here = site.following
     here.poller.pause()
     drop_and_create_table(site.writer.objects, site.writer)
@@ -478,5 +479,5 @@ def test_events_that_passed_while_it_was_paused_are_missing_nowhere(command: str
     COMMANDS[command](here)
     while here.poller.step().outcome is not StepOutcome.CAUGHT_UP:
         pass
-    site.writer.poller.step()  # its memory may be as old as it likes: these writes were not made through its cache
+    site.writer.poller.step()  # its memory may have any age: these writes bypassed its cache
     site.compare()

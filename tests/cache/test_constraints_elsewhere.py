@@ -1,5 +1,5 @@
-"""Constraints that another kind of metastore adds to several tables by one request: one event, whose row names the
-first of them (`DbNotificationListener.onAddNotNullConstraint` and its like, Hive 3.1 to 4.1)."""
+"""Constraints that another kind of metastore adds to several tables in one request: one event, whose row names the
+first of them (`DbNotificationListener.onAddNotNullConstraint` and similar methods, Hive 3.1 to 4.1)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_each_table_shows_them(
     elsewhere.objects.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(**{kind: added}))
 
     def log_as_hive(transaction: WriteTransaction) -> None:
-        """In the place of the events for each table."""
+        """Replaces the events for each table."""
         transaction.connection.execute(delete(NOTIFICATION_LOG).where(NOTIFICATION_LOG.c.EVENT_ID > before))
         transaction.connection.execute(NOTIFICATION_SEQUENCE.update().values(NEXT_EVENT_ID=before + 1))
         row = MessageBuilder(message_format).build_add_constraints(table("d", NAMES[0]), added)

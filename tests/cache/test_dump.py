@@ -1,4 +1,4 @@
-"""What is held, written to a file and read by the next server: true, or not used."""
+"""The cache is written to a file and read by the next server: it is correct, or not used."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DAYS = tuple((f"2024-01-{day:02}",) for day in range(1, 29))
 
 @pytest.fixture
 def sets_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every set of partitions has a section of its own, as large ones have."""
+    """Each set of partitions has a section of its own, as large ones have."""
     monkeypatch.setattr(writing, "SECTION_BYTES", 0)
 
 
@@ -55,7 +55,7 @@ def next_server(of: Server, dump: Path) -> Server:
 
 
 def fill(server: Server) -> None:
-    """A database with two tables, one of which has partitions; all of it read, and so held."""
+    """A database with two tables, one of which has partitions; all of it has been read, and so is cached."""
     create_database(server.objects, "d")
     server.objects.writes.tables.create_table(table("d", "t", version="first"))
     server.objects.writes.tables.create_table(table("d", "p", keys=(("day", "string"),)))
@@ -156,7 +156,7 @@ def test_tags_of_transactional_tables_follow_commits_since(servers: MakeServer, 
 
 
 def before_tag(server: Server, name: TableName) -> Any:
-    """As the database tells it."""
+    """As in the database."""
     from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
     with server.objects.reads.snapshot():
@@ -164,7 +164,7 @@ def before_tag(server: Server, name: TableName) -> Any:
 
 
 def _lose_last_event(server: Server, becomes: str) -> None:
-    """As after a failover that lost the last event: its change is gone, too."""
+    """As after a failover that lost the last event and its change."""
     last = server.log.current_event_id()
     with server.database.writing() as connection:
         connection.execute(delete(NOTIFICATION_LOG).where(NOTIFICATION_LOG.c.EVENT_ID == last))
@@ -175,7 +175,7 @@ def _lose_last_event(server: Server, becomes: str) -> None:
 
 
 def another_history_is_not_answered(servers: MakeServer, tmp_path: Path, writes_since: int) -> None:
-    """A dump of a history that was lost; with one write since, the same id is that of another event."""
+    """A dump of a lost history; after one more write, the same id belongs to another event."""
     before = servers()
     fill(before)
     before.store.writes.tables.alter_table(
@@ -196,7 +196,7 @@ def another_history_is_not_answered(servers: MakeServer, tmp_path: Path, writes_
 
 
 def compare_tables(server: Server) -> None:
-    """Memory's names are the database's."""
+    """The names in memory are those of the database."""
     of = DatabaseName(CATALOG, "d")
     assert server.store.reads.tables.get_table_names(of) == server.objects.reads.tables.get_table_names(of)
 
@@ -237,7 +237,7 @@ def test_a_server_that_saw_no_event_writes_none(servers: MakeServer, tmp_path: P
 
 
 def test_reads_of_what_is_not_proven_are_answered_by_the_database(servers: MakeServer, tmp_path: Path) -> None:
-    """Until the poller's first step nothing is."""
+    """Nothing is cached before the poller's first step."""
     before = servers()
     fill(before)
     before.write_dump(tmp_path / "dump")
@@ -259,7 +259,7 @@ def test_reads_of_what_is_not_proven_are_answered_by_the_database(servers: MakeS
 
 
 def test_with_any_staleness_the_first_read_asks(servers: MakeServer, tmp_path: Path) -> None:
-    """Before the restart clients were shown what came after the dump (P3)."""
+    """Before the restart, clients had seen changes made after the dump (P3)."""
     before = servers(CacheOptions(max_staleness_s=float("inf")))
     fill(before)
     before.write_dump(tmp_path / "dump")
@@ -318,7 +318,7 @@ def test_a_link_and_a_pipe_are_not_followed(servers: MakeServer, tmp_path: Path)
 def test_a_damaged_dump_is_discarded_or_read_as_it_was(
     examples: int, sets_apart: None, servers: MakeServer, tmp_path: Path
 ) -> None:
-    """Bits flipped, bytes cut off, left out or added anywhere: never a wrong answer, never an error at start."""
+    """Bits flipped, bytes truncated, omitted or added anywhere: never a wrong answer, never an error at the start."""
     before = servers()
     fill(before)
     before.write_dump(tmp_path / "dump")
@@ -355,7 +355,7 @@ def test_a_damaged_dump_is_discarded_or_read_as_it_was(
 
 
 def _rewritten(path: Path, change: Callable[[bytes, Any, list[bytes]], Any]) -> None:
-    """The same dump with changed trees and right checksums: what somebody who may write to it could make."""
+    """The same dump with modified trees and valid checksums, as an attacker with write access could make it."""
     reader = DumpReader(path, 1 << 30)
     sections = [(section.kind, *reader.read(section)) for section in reader.sections[:-1]]
     reader.close()
@@ -422,7 +422,7 @@ def test_a_tree_is_the_same_text_in_pieces(tree: Any) -> None:
 
 
 def test_a_long_tree_is_made_in_short_pieces(tmp_path: Path) -> None:
-    """The interpreter does nothing else while it makes one."""
+    """The interpreter does nothing else while it builds one."""
     long = {
         "statistics": [{"list": [{"column": [f"p={number}", {"struct": "x", "bytes": 1}]} for number in range(9_999)]}]
     }
@@ -467,7 +467,7 @@ def test_a_write_that_fails_leaves_the_dump_before(servers: MakeServer, tmp_path
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_two_who_write_one_dump_leave_a_whole_one(fails: bool, tmp_path: Path) -> None:
-    """By mistake, or while one server stops and the next one has started: the later one writes it."""
+    """By mistake, or while one server stops and the next has started: the later one is kept."""
     path = tmp_path / "dump"
     first = DumpWriter(path)
     with pytest.raises(OSError, match="another server"), first:
@@ -493,7 +493,7 @@ def test_what_changes_while_it_is_taken_is_left_out(servers: MakeServer, tmp_pat
 
 
 def what_changes_meanwhile_is_left_out(servers: MakeServer, tmp_path: Path) -> None:
-    """Entries are copied a few at a time; an event in between may be of one that is copied already."""
+    """Entries are copied in small groups; an event in between may concern one that has been copied."""
     before = servers()
     fill(before)
     copies = capturing._copies
@@ -535,7 +535,7 @@ def test_no_more_is_read_than_the_budget_holds(servers: MakeServer, tmp_path: Pa
     try:
         assert after.restore is not None and after.restore.outcome == "read"
         assert 0 < after.cache.shared.weight <= small.budget_bytes
-        # Those that were used last.
+        # The most recently used ones.
         assert TableName(CATALOG, "d", "t59") in after.cache.shared.tables
         assert TableName(CATALOG, "d", "t00") not in after.cache.shared.tables
         assert next(reversed(after.cache.shared.tables)).table == "t59"
@@ -545,8 +545,8 @@ def test_no_more_is_read_than_the_budget_holds(servers: MakeServer, tmp_path: Pa
 
 @pytest.mark.parametrize("examples", [4, pytest.param(60, marks=[pytest.mark.soak, pytest.mark.long])])
 def test_restarts_at_any_moment_are_not_noticed(examples: int, sqlite_database: Database, tmp_path: Path) -> None:
-    """Changes here and elsewhere, reads, dumps and restarts in any order, sets read at once or between later events:
-    every read equals the database's."""
+    """Changes here and elsewhere, reads, dumps and restarts in any order; sets are read immediately or between later
+    events. Each read returns what the database contains."""
     step = st.one_of(
         st.tuples(st.just("change"), changes),
         st.tuples(st.just("dump"), st.booleans()),
@@ -606,7 +606,7 @@ def test_restarts_at_any_moment_are_not_noticed(examples: int, sqlite_database: 
 def test_a_dump_that_is_taken_while_everything_goes_on_is_true(
     examples: int, sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between any two entries that are copied there may be changes, events, loads and evictions."""
+    """Between any two copied entries, there may be changes, events, loads and evictions."""
     url = sqlite_database.url.render_as_string(hide_password=False)
     path = tmp_path / "dump"
     monkeypatch.setattr(capturing, "AT_ONCE", 1)

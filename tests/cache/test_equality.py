@@ -1,4 +1,4 @@
-"""After any changes through any server, every read through any cache equals the same read on the database."""
+"""After any changes through any server, each read through any cache equals the same read on the database."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ steps = st.lists(st.tuples(st.integers(0, 1), changes, st.integers(0, 1)), min_s
 
 
 def apply(store: MetadataStore, change: Change) -> None:
-    """Makes one change; one that cannot be made (no such table, …) is refused with Hive's exceptions."""
+    """Makes one change. An impossible one (no such table, …) is refused with Hive's exceptions."""
     kind, *arguments = change
     with contextlib.suppress(
         ttypes.MetaException,
@@ -242,7 +242,7 @@ CHANGES: dict[str, Callable[..., object]] = {
 
 
 def reads() -> Iterator[tuple[str, Callable[[MetadataStore], object]]]:
-    """Every kind of read that may come from memory, about every name."""
+    """Each kind of read that may be answered from memory, for each name."""
     yield "database names", lambda store: store.reads.databases.get_database_names(CATALOG)
     yield "database pattern", lambda store: store.reads.databases.get_database_names(CATALOG, "d*")
     yield "databases", lambda store: store.reads.databases.get_databases(CATALOG)
@@ -363,7 +363,7 @@ READS = tuple(reads())
 
 
 def compare(server: Server) -> None:
-    """Each read twice, so that the second one comes from memory where it can."""
+    """Each read is done twice, so that the second one is answered from memory if possible."""
     for label, ask in READS:
         expected = encoded(lambda ask=ask: ask(server.objects))
         for _ in range(2):
@@ -373,7 +373,7 @@ def compare(server: Server) -> None:
 
 
 def test_each_kind_of_read_comes_from_memory_where_nothing_changes(servers: MakeServer) -> None:
-    """One that always asks the database is right, and slow for ever: no test of answers finds it."""
+    """A cache that always reads the database would be correct, but slow; no comparison of answers would detect it."""
     server = servers()
     fill_all(server.store)
     compare(server)
@@ -381,7 +381,7 @@ def test_each_kind_of_read_comes_from_memory_where_nothing_changes(servers: Make
     missed = []
     for label, ask in READS:
         fails = isinstance(encoded(lambda ask=ask: ask(server.store)), tuple)
-        # Who asks for what is not there is told by the database.
+        # Requests for missing objects are answered by the database.
         missed += [f"{label}: {reason}" for reason in server.reasons() if reason is not Reason.HIT and not fails]
     assert not missed, "\n".join(missed)
 
@@ -438,8 +438,9 @@ inner_changes = st.one_of(
 def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
     examples: int, sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reads pass through and are loaded in the background, whole or in part. Evictions come in between, and both they
-    and changes elsewhere come between what a load reads and its installation. What is held goes into shared memory."""
+    """Reads go to the database, and are loaded in the background, completely or partly. Evictions happen in between,
+    and evictions and changes elsewhere also happen between the read and the installation of a load. Cached data is
+    moved to shared memory."""
     monkeypatch.setattr(shared_blocks, "SMALLEST_BYTES", 0)
     files = MemoryFiles(tmp_path, 1_000)
 
@@ -468,7 +469,7 @@ def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
 
 
 def fill_all(store: MetadataStore) -> None:
-    """Everything that changes and reads are about."""
+    """All objects of changes and reads."""
     for database in DATABASES:
         apply(store, ("drop_database", database))
         apply(store, ("create_database", database))
@@ -480,7 +481,7 @@ def fill_all(store: MetadataStore) -> None:
 
 
 class _Disturbed:
-    """Reads of one cache, with changes through another server between them and, now and then, inside of one."""
+    """Reads of one cache, with changes through another server between and, sometimes, during them."""
 
     def __init__(
         self, here: Server, elsewhere: Server, chance: random.Random, overlapping: list[Change], files: MemoryFiles
@@ -519,7 +520,7 @@ class _Disturbed:
                 self._sharing.step()
 
     def _read(self, label: str, ask: Callable[[MetadataStore], object]) -> None:
-        """A read shows the moment before the change that it overlaps, or the moment after it."""
+        """A read returns the state before or after the change that it overlaps with."""
         before = encoded(lambda: ask(self._here.objects))
         self._may_overlap = True
         found = encoded(lambda: ask(self._here.store))

@@ -1,7 +1,7 @@
-"""Every cell of (event type × state of the entry): what an event must take out, and what it must leave.
+"""Each cell of (event type × state of the entry): what an event must invalidate, and what it must leave.
 
-`FACTS` says, event by event, what of the catalog may be another one afterwards. It was written from what Hive's
-metastore does to its tables, not from the rules under test.
+`FACTS` lists, for each event, what may differ in the catalog afterwards. It was written from what Hive's metastore does
+to its tables, not from the rules under test.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def parts(name: TableName, *of: str) -> frozenset[Thing]:
 
 @dataclass(frozen=True)
 class Fact:
-    """An event, and what may be another one after it. What is not in `changes` or `may_go` must stay."""
+    """An event, and what may differ after it. What is not in `changes` or `may_go` must remain."""
 
     label: str
     event: ev.Event
@@ -100,7 +100,7 @@ def facts_of_table(name: TableName) -> Iterator[Fact]:
     renamed = TableName(CATALOG, "e", "renamed")
     yield Fact("create", ev.TableCreated(header("CREATE_TABLE", name)), whole(name) | names(D))
     yield Fact("drop", ev.TableDropped(header("DROP_TABLE", name)), whole(name) | names(D) | ALL_CONSTRAINTS)
-    # A changed column list goes on to foreign keys that refer to it.
+    # A changed list of columns affects foreign keys that refer to it.
     yield Fact(
         "alter",
         ev.TableAltered(header("ALTER_TABLE", name), old_name=name, new_name=name),
@@ -153,7 +153,7 @@ def facts_of_table(name: TableName) -> Iterator[Fact]:
         ("compaction of partition", ev.CompactionCommitted(header("COMMIT_COMPACTION_EVENT", name), partitions=(P,))),
         ("write to partition", ev.AcidDataWritten(header("ACID_WRITE_EVENT", name), partition_values=P)),
     ):
-        # Row counts and the mark of accurate statistics stand in parameters of both.
+        # Row counts and the marker of accurate statistics are stored in parameters of both.
         yield Fact(label, event, one | parts(name, "table", "table_statistics"))
     for label, event in (
         ("insert", ev.DataInserted(header("INSERT", name))),
@@ -168,7 +168,7 @@ def facts_of_table(name: TableName) -> Iterator[Fact]:
         one,
         may_go=whole(name) | names(D),
     )
-    # Foreign keys of any table may end at the key.
+    # Foreign keys of any table may refer to the key.
     for key in (ev.PrimaryKeyAdded, ev.UniqueConstraintAdded):
         yield Fact(key.__name__, key(header("ADD_CONSTRAINT", name)), ALL_CONSTRAINTS, may_go=parts(name, "table"))
     for kind in (
@@ -212,7 +212,8 @@ def facts_of_transactions() -> Iterator[Fact]:
     allocated = ev.WriteIdsAllocated(header("ALLOC_WRITE_ID_EVENT", ACID), write_ids)
     yield Fact("allocate", allocated, frozenset(), may_go=parts(ACID, "table"), tag="4:2,4")
     yield Fact("abort", ev.TransactionAborted(header("ABORT_TXN", None), 5), frozenset())
-    # Transaction 5 wrote 2 of ACID (the database says so); a commit may set a parameter of COUNTED, and names neither.
+    # Transaction 5 wrote 2 of ACID (according to the database); a commit may set a parameter of COUNTED; it names
+    # neither.
     yield Fact(
         "commit resolved by the database",
         ev.TransactionCommitted(header("COMMIT_TXN", None), 5),
@@ -229,8 +230,8 @@ OF_TWO_TABLES = "constraints of two tables"
 
 
 def facts_beside_hive4() -> Iterator[Fact]:
-    """Its merge of column statistics takes a claim back within the transaction, and logs nothing else. For constraints
-    that one request adds to several tables it writes one event, whose row names the first."""
+    """Its merge of column statistics withdraws a claim within the transaction, and logs nothing else. For constraints
+    that one request adds to several tables, it writes one event, whose row names the first."""
     for kind, event_type in (
         (ev.NotNullConstraintAdded, "ADD_NOTNULLCONSTRAINT"),
         (ev.DefaultConstraintAdded, "ADD_DEFAULTCONSTRAINT"),
@@ -259,7 +260,7 @@ def facts_beside_hive4() -> Iterator[Fact]:
         "commit resolved by the database",
         ev.TransactionCommitted(header("COMMIT_TXN", None), 5),
         claims(ACID) | parts(COUNTED, "table"),
-        # Of a transaction that is over the database may have forgotten a part.
+        # The database may have deleted a part of an ended transaction.
         may_go=claims(*TABLES),
         has_peers=True,
     )
@@ -289,7 +290,7 @@ def facts_of_others() -> Iterator[Fact]:
     yield Fact("drop catalog", ev.CatalogDropped(header("DROP_CATALOG", None), catalog_name=CATALOG), EVERY_THING)
     for function in (ev.FunctionCreated, ev.FunctionDropped):
         yield Fact(function.__name__, function(header("FUNCTION", D), function_name="f"), frozenset({(D, "functions")}))
-        # Without its name the row's database is all that is known.
+        # Without its name, only the database in the row is known.
         yield Fact(
             f"{function.__name__} unnamed",
             function(header("FUNCTION", D)),
@@ -322,7 +323,7 @@ def test_every_event_type_has_its_facts() -> None:
     assert not missing
 
 
-# States of what is remembered
+# States of the cache
 
 
 def struct_of(name: TableName) -> ttypes.Table:
@@ -373,7 +374,7 @@ def prepare(name: TableName) -> Any:
 
 
 def new_cache(*, has_peers: bool = False) -> SharedCache:
-    """At the fence, with nothing in it. Transaction 5, open, has written to ACID under write id 2."""
+    """At the fence, and empty. The open transaction 5 has written to ACID under write id 2."""
     cache = SharedCache(10**9, lambda wanted: {5: [(ACID, 2)]} if 5 in wanted else {}, has_peers=has_peers)
     cache.reset("start", FENCE)
     return cache
@@ -384,7 +385,7 @@ def begin(cache: SharedCache) -> dict[Key, Load]:
 
 
 def finish(cache: SharedCache, loads: dict[Key, Load], fence: int) -> set[tuple[Key, Facet]]:
-    """Installs everything; what was kept."""
+    """Installs everything. Returns what was kept."""
     kept = set()
     for key, facets in LOADS:
         for facet in facets:
@@ -396,7 +397,7 @@ def finish(cache: SharedCache, loads: dict[Key, Load], fence: int) -> set[tuple[
 
 
 def held(cache: SharedCache) -> set[Thing]:
-    """What memory would answer from."""
+    """What would be answered from memory."""
     found: set[Thing] = set()
     for key, entry in itertools.chain(cache.catalogs.items(), cache.databases.items(), cache.tables.items()):
         for facet, value in entry.facets.items():
@@ -475,9 +476,9 @@ def test_what_an_event_takes_out_and_leaves(fact: Fact, state: State) -> None:
 @pytest.mark.parametrize("opens_around", [False, True], ids=["", "others opened around it"])
 @pytest.mark.parametrize("has_peers", [False, True])
 def test_a_commit_of_a_transaction_whose_writes_were_seen(has_peers: bool, opens_around: bool) -> None:
-    """Without peers what it did to the table was logged, and what is held stays.
+    """Without peers, all its changes to the table were logged, and cached data remains.
 
-    `opens_around`: Hive opens two at once, whose ids lie around this one's, and logs the first and the last.
+    `opens_around`: Hive opens two transactions at once, whose ids surround this one, and logs the first and the last.
     """
     cache = new_cache(has_peers=has_peers)
     finish(cache, begin(cache), FENCE)

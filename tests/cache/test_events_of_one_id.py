@@ -1,4 +1,5 @@
-"""Two events under one id, as Hive releases without the unique index might log them (HIVE-16886): both count."""
+"""Two events with the same id, as Hive releases without the unique index can log them (HIVE-16886): both are
+applied."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def drop(server: Server) -> None:
 
 PAIRS: dict[str, tuple[Write, Write]] = {
     "two alters": (alter(T), alter(U)),
-    # What the one shows to be as it was says nothing of the other.
+    # Equal images in one event do not show that the other changed nothing.
     "a rename and an alter": (rename, alter(T)),
     "an alter and a rename": (alter(T), rename),
     "a drop and a partition": (drop, add_partition),

@@ -1,4 +1,4 @@
-"""P8: one event that cannot be applied costs what it names, is counted, and holds up nothing."""
+"""P8: an event that cannot be applied invalidates what it names, is counted, and does not delay others."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_event_that_cannot_be_applied(
     def failing(event: Any, *rest: Any) -> None:
         nonlocal failures
         if failures < 2 and type(event).__name__ != "UndecodedEvent":
-            failures += 1  # in its batch, then by itself
+            failures += 1  # in its batch, then alone
             raise RuntimeError("a defect")
         apply_one(event, *rest)
 
@@ -75,7 +75,8 @@ def test_an_event_that_cannot_be_applied(
 
 
 def test_what_changes_all_the_time_stays_within_the_budget(servers: MakeServer) -> None:
-    """Marks of partitions that events named are charged, and a set of which most is missing is given up."""
+    """Markers of partitions that events named are accounted, and a set that misses most of its partitions is
+    dropped."""
     here, elsewhere = servers(), servers()
     create_database(elsewhere.objects, "d")
     elsewhere.objects.writes.tables.create_table(table("d", "t", KEYS))

@@ -1,4 +1,4 @@
-"""Memory that lacks many events, as after a pause: the database answers at once, memory is brought up beside (P12)."""
+"""Memory lacks many events, as after a pause: the database answers at once, while memory catches up (P12)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write(store: MetadataStore, count: int) -> None:
 
 
 def made(servers: MakeServer, max_staleness_s: float = 0.0) -> tuple[Server, Server]:
-    """Two servers, of which the first holds both tables."""
+    """Two servers; the first has both tables in memory."""
     options = CacheOptions(max_staleness_s=max_staleness_s, apply_timeout_s=NEVER_S)
     here = servers(options, None, Settings(events=EventSettings(batch_size=PAGE)))
     here.cache.freshness.max_awaited = FAR
@@ -58,10 +58,10 @@ def made(servers: MakeServer, max_staleness_s: float = 0.0) -> tuple[Server, Ser
 
 @pytest.mark.parametrize("max_staleness_s", [0.0, INF], ids=["0", "inf"])
 def test_a_read_applies_one_page_and_leaves_the_rest(max_staleness_s: float, servers: MakeServer) -> None:
-    """Where nobody else reads the log, reads do, a page each: then memory answers again."""
+    """If nobody else reads the log, each read processes a page; then memory answers again."""
     here, _ = made(servers, max_staleness_s)
     position = here.cache.shared.position
-    write(here.objects, 2 * FAR)  # its own: `inf` has to show them, too (P4)
+    write(here.objects, 2 * FAR)  # its own: `inf` must show them, too (P4)
     for pages in (1, 2):
         assert version_of(here.store, U) == str(2 * FAR - 1)
         assert here.reasons() == [Reason.BEHIND_EVENTS]
@@ -74,7 +74,7 @@ def test_a_read_applies_one_page_and_leaves_the_rest(max_staleness_s: float, ser
 
 @contextmanager
 def stepping(server: Server) -> Iterator[None]:
-    """Within it another thread reads the log."""
+    """During it, another thread reads the log."""
     began, go_on = threading.Event(), threading.Event()
     log, read = server.log, server.log.read
 
@@ -129,7 +129,7 @@ def of_nobody(server: Server) -> Callable[[], bool]:
 def test_a_load_that_nobody_waits_for_is_kept_all_the_same(
     kind: Callable[[Server], Callable[[], bool]], is_kept: bool, servers: MakeServer
 ) -> None:
-    """After a restart from a dump the prewarm would read all tables in vain."""
+    """After a restart from a dump, the prewarm would read all tables unnecessarily."""
     here, elsewhere = made(servers, INF)
     here.cache.shared.forget(U)
     write(elsewhere.objects, 2 * FAR)

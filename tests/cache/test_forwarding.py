@@ -1,4 +1,4 @@
-"""Every read that memory does not answer reaches the store, itself and with all its arguments."""
+"""Each read that memory does not answer is forwarded to the store with all its arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ METHODS = [
 
 
 def recording_store() -> tuple[Any, list[tuple[str, dict[str, Any]]]]:
-    """A store that notes what it is asked."""
+    """A store that records its calls."""
     calls: list[tuple[str, dict[str, Any]]] = []
 
     def method(contract: type, name: str) -> Any:
@@ -71,7 +71,7 @@ VALUES: dict[str, Any] = {
 
 
 def argument_for(parameter: inspect.Parameter) -> Any:
-    """A value that no default equals."""
+    """A value that differs from each default."""
     if parameter.annotation in VALUES:
         return VALUES[parameter.annotation]
     if parameter.name in ("parent", "child"):

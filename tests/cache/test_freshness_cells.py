@@ -1,4 +1,4 @@
-"""Every cell of (poller status × max_staleness): what reads do there, on a clock that only the test moves."""
+"""Each cell of (poller status × max_staleness): what reads do, on a clock that only the test advances."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BRINGS: dict[PollerStatus, Callable[[Server], object]] = {
 
 STORE = (Reason.BEHIND_EVENTS, "new", 0)
 CELLS: dict[tuple[PollerStatus, str, str], tuple[Reason, str, int]] = {
-    # (status, max_staleness, what happened) → (why it was answered so, which version of the table, position checks)
+    # (status, max_staleness, what happened) → (reason for the answer, version of the table, position checks)
     (PollerStatus.ACTIVE, "0", "nothing"): (Reason.HIT, "old", 1),
     (PollerStatus.ACTIVE, "0", "written elsewhere"): (Reason.MISS, "new", 1),
     (PollerStatus.ACTIVE, "0", "written here"): (Reason.MISS, "new", 1),
@@ -46,7 +46,7 @@ CELLS: dict[tuple[PollerStatus, str, str], tuple[Reason, str, int]] = {
     (PollerStatus.ACTIVE, "inf", "written elsewhere"): (Reason.HIT, "old", 0),
     (PollerStatus.ACTIVE, "inf", "written here"): (Reason.MISS, "new", 0),
     (PollerStatus.ACTIVE, "inf", "written elsewhere, time passed"): (Reason.HIT, "old", 0),
-    # A paused poller proves no history (P7), so it serves nobody who wants a proof.
+    # A paused poller verifies no history (P7), so it serves no reads that need a proof.
     (PollerStatus.PAUSED, "inf", "nothing"): (Reason.HIT, "old", 0),
     (PollerStatus.PAUSED, "inf", "written elsewhere"): (Reason.HIT, "old", 0),
     (PollerStatus.PAUSED, "inf", "written elsewhere, time passed"): (Reason.HIT, "old", 0),
@@ -70,7 +70,7 @@ def test_what_a_read_does(
     server.store.writes.tables.create_table(table("d", "t", version="old"))
     assert server.store.reads.tables.get_table(TableName(CATALOG, "d", "t")).parameters["version"] == "old"
     clock.advance(0.001)
-    server.store.reads.tables.get_table(TableName(CATALOG, "d", "t"))  # proven current now, at every setting
+    server.store.reads.tables.get_table(TableName(CATALOG, "d", "t"))  # verified as current now, at each setting
     BRINGS[status](server)
     assert server.poller.status is status
     server.reasons()
@@ -96,7 +96,7 @@ def test_what_a_read_does(
 def test_what_a_write_reads_is_proven(
     status: PollerStatus, setting: str, servers: MakeServer, clock: ManualClock
 ) -> None:
-    """A paused poller proves nothing (P7), though the log may end where it did."""
+    """A paused poller verifies nothing (P7), even if the log ends at the same position."""
     server = servers(CacheOptions(max_staleness_s=SETTINGS[setting]), clock)
     create_database(server.store, "d")
     read = for_write(lambda: server.store.reads.databases.get_database(DatabaseName(CATALOG, "d")))
@@ -112,7 +112,7 @@ def test_what_a_write_reads_is_proven(
 def test_what_the_event_loop_may_send(
     status: PollerStatus, setting: str, servers: MakeServer, clock: ManualClock
 ) -> None:
-    """`accept` and `is_recent`, the ways of requests that are answered from their bytes."""
+    """`accept` and `is_recent`, used for requests that are answered by their bytes."""
     server = servers(CacheOptions(max_staleness_s=SETTINGS[setting]), clock)
     create_database(server.store, "d")
     server.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
@@ -128,11 +128,11 @@ def test_what_the_event_loop_may_send(
     assert not freshness.is_recent(), "below an own write"
 
 
-# Ages, floors, histories: `Freshness` alone
+# Ages, lower bounds, histories: `Freshness` alone
 
 
 class Follower:
-    """Follows when it is asked to, as far as `reaches`."""
+    """Follows the log on request, up to `reaches`."""
 
     def __init__(self) -> None:
         self.status = PollerStatus.ACTIVE
@@ -169,7 +169,7 @@ class Follower:
 
 
 class Fixture:
-    """A database at `position`; the question takes `takes_s` to come back, after `meanwhile` was done."""
+    """A database at `position`; a check takes `takes_s`, during which `meanwhile` is executed."""
 
     def __init__(self, max_staleness_s: float) -> None:
         self.clock = ManualClock()
@@ -243,13 +243,13 @@ def test_a_check_sent_before_a_reset_proves_nothing_after_it() -> None:
 
 @pytest.mark.parametrize("max_staleness_s", SETTINGS.values(), ids=SETTINGS)
 def test_a_floor_ends_with_its_history(max_staleness_s: float) -> None:
-    """P7: after a database was restored to an older copy, own writes that it lost must not keep memory silent."""
+    """P7: after an older copy of the database was restored, lost writes of this server must not block memory."""
     fixture = Fixture(max_staleness_s)
     fixture.freshness.raise_floor(1000)
     fixture.follower.reaches = 900
     assert not fixture.freshness.ensure()
     fixture.cache.reset("restored", 800)
-    fixture.position = 801  # a write that was acknowledged while the poller read where the log ends
+    fixture.position = 801  # a write that was acknowledged while the poller read the end of the log
     fixture.clock.advance(0.001)
     assert fixture.freshness.ensure()
     assert fixture.freshness.floor == -1
@@ -273,7 +273,7 @@ def test_a_read_that_the_store_answered_makes_the_next_one_ask() -> None:
 
 
 def test_a_floor_of_another_history_than_the_one_that_is_followed_is_none() -> None:
-    """P7: what was shown before a reset, and is told of after it."""
+    """P7: what was returned before a reset, but is reported after it."""
     fixture = Fixture(0)
     before = fixture.cache.generation
     fixture.cache.reset("restored", 5)
@@ -284,7 +284,7 @@ def test_a_floor_of_another_history_than_the_one_that_is_followed_is_none() -> N
 
 
 class EndlessLease:
-    """Of a member that others can always reach."""
+    """As for a member that others can always reach."""
 
     deadline_s = INF
     is_read = False
@@ -293,7 +293,7 @@ class EndlessLease:
         return 0.0
 
     def moved(self) -> None:
-        """It is where it was."""
+        """The position is unchanged."""
 
     def answers_table(self, table: TableName) -> bool:
         return True
@@ -301,7 +301,7 @@ class EndlessLease:
 
 @pytest.mark.parametrize("max_staleness_s", SETTINGS.values(), ids=SETTINGS)
 def test_after_a_pause_no_lease_answers_before_a_proof(max_staleness_s: float) -> None:
-    """P7: the lease was renewed meanwhile, in a history that nobody looked at."""
+    """P7: the lease was renewed meanwhile, in a history that was not verified."""
     fixture = Fixture(max_staleness_s)
     fixture.freshness.lease = EndlessLease()
     table = TableName(CATALOG, "d", "t")
@@ -316,8 +316,8 @@ def test_after_a_pause_no_lease_answers_before_a_proof(max_staleness_s: float) -
 
 
 def test_who_wants_a_proof_is_not_served_by_a_paused_poller() -> None:
-    """P7: it reads no rows, so neither an equal id nor a lease is one. Before, what a write reads and decisions about
-    rights came from memory at `max_staleness = inf`."""
+    """P7: it reads no rows, so neither an equal id nor a lease is a proof. Before, the reads of writes and decisions
+    about rights came from memory with `max_staleness = inf`."""
     fixture = Fixture(INF)
     fixture.freshness.lease = EndlessLease()
     assert fixture.freshness.holds_lease() and fixture.freshness.ensure(wants_proof=True)
@@ -332,7 +332,7 @@ def test_who_wants_a_proof_is_not_served_by_a_paused_poller() -> None:
 def test_a_poller_that_is_resumed_needs_a_proof_before_its_status_tells(
     servers: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Readers look at both without a lock."""
+    """Readers access both without a lock."""
     poller = servers().poller
     assert poller.proven and not poller.needs_proof
     poller.pause()

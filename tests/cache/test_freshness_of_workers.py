@@ -1,4 +1,4 @@
-"""Two workers of one server where nothing is asked (`inf`): what one shows the other shows, too (P3, P4)."""
+"""Two workers of one server without position checks (`inf`): what one returns, the other returns, too (P3, P4)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def log() -> list[int]:
-    """The last event of the database, alone."""
+    """Only the last event of the database."""
     return [10]
 
 
 @pytest.fixture
 def workers(clock: ManualClock, log: list[int]) -> tuple[Worker, Worker]:
-    """Both have come to event 10, and have answered a read."""
+    """Both are at event 10, and have answered a read."""
     page = WorkerPositions(2)
 
     def worker(index: int) -> Worker:
@@ -38,7 +38,7 @@ def workers(clock: ManualClock, log: list[int]) -> tuple[Worker, Worker]:
         return follower, freshness
 
     both = worker(0), worker(1)
-    for _ in range(2):  # the first one learns of the reset, and asks at its moment
+    for _ in range(2):  # the first one learns of the reset, and checks at its time
         for _, freshness in both:
             assert freshness.ensure()
         clock.advance(0.001)
@@ -70,7 +70,7 @@ def test_a_read_that_the_database_answered_has_the_other_ask(workers: tuple[Work
 def test_what_a_lost_history_has_shown_ends_when_all_have_left_it(
     workers: tuple[Worker, Worker], clock: ManualClock, log: list[int]
 ) -> None:
-    """P7: an older copy of the database was put in place, under the same server. One finds out before the other."""
+    """P7: the database under the server was replaced by an older copy. One worker notices before the other."""
     (follower, here), (other, there) = workers
     there.raise_floor(12)
     log[0] = follower.reaches = other.reaches = 4

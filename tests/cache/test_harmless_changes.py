@@ -1,4 +1,5 @@
-"""Changes cost what changed: alters that leave partitions alone, and reads beside partitions that changed (P1, P12)."""
+"""Changes cost in proportion to what changed: alters without effect on partitions, and reads beside changed partitions
+(P1, P12)."""
 
 from __future__ import annotations
 
@@ -128,7 +129,7 @@ LONG = [pytest.mark.soak, pytest.mark.long]
 
 @pytest.mark.parametrize(
     ("message_format", "cascade"),
-    [  # each format and each way in every run, and all pairs of them in the long soak
+    [  # each format and each method in every run, and all pairs in the long soak
         pytest.param(MessageFormat.JSON, False, id="json"),
         pytest.param(MessageFormat.JSON, True, id="json-cascade", marks=LONG),
         pytest.param(MessageFormat.GZIP_JSON, False, id="gzip", marks=LONG),
@@ -190,7 +191,7 @@ def test_what_shows_nothing_keeps_no_names() -> None:
 
 
 def test_an_alter_leaves_the_list_of_tables_in_memory(servers: MakeServer) -> None:
-    """A writer sends one after each INSERT: a database of many tables is not listed again for it."""
+    """A writer sends one after each INSERT: the names of a large database are not listed again for it."""
     here, elsewhere = servers(), servers()
     make(here)
     READS["meta"](here.store)
@@ -205,7 +206,7 @@ def test_an_alter_leaves_the_list_of_tables_in_memory(servers: MakeServer) -> No
 
 
 def test_each_field_of_a_table_counts_unless_it_is_named() -> None:
-    """A field that a later version of Hive adds to the struct counts, too, until somebody decides about it."""
+    """A field that a later version of Hive adds to the struct counts as a change until it has been classified."""
     free = {"owner", "ownerType", "lastAccessTime", "parameters", "privileges", "writeId"}
     image = table("d", "t", KEYS)
     for spec in ttypes.Table.thrift_spec:
@@ -277,7 +278,7 @@ def test_a_read_beside_a_changed_partition_asks_the_database_only_for_what_it_se
 
 
 def test_a_batch_reload_that_is_overtaken_is_not_installed(servers: MakeServer) -> None:
-    """What changes between the snapshot of a reload and its installation is asked of the database once more."""
+    """What changes between the snapshot of a reload and its installation is read again."""
     here, elsewhere = servers(), servers()
     make(here)
     agree(here)
@@ -326,7 +327,7 @@ def _rename_first(store: MetadataStore) -> None:
 
 FIRST = {"first", "first otherwise spelled", "all", "no name"}
 OF_FIRST: dict[str, tuple[set[str], set[str], Callable[[MetadataStore], object]]] = {
-    # questions that lose both columns; those that lose column "a"; the change
+    # requests that lose both columns; requests that lose column "a"; the change
     "alter": (
         FIRST,
         set(),

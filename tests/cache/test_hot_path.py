@@ -1,4 +1,4 @@
-"""Requests answered from their bytes: who shares a question, what counts as an answer to it, what is sent."""
+"""Requests answered by their bytes: which requests share a position check, what counts as its result, what is sent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INF = float("inf")
 
 
 class Source:
-    """Holds questions until the test answers them with the database's position."""
+    """Holds checks until the test answers them with the database's position."""
 
     def __init__(self) -> None:
         self.gather_s = 0.0
@@ -32,11 +32,11 @@ class Source:
         self.questions.append(answered)
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Caches nothing."""
 
 
 class Connection:
-    """Notes what becomes of its request."""
+    """Records the outcome of its request."""
 
     def __init__(self) -> None:
         self.outcome = "waits"
@@ -52,7 +52,7 @@ class Connection:
 
 
 class Broken(Connection):
-    """Of which something fails that nobody thought of, as in what its client has sent ahead."""
+    """Fails unexpectedly, for example on what its client has sent ahead."""
 
     def send_hot(self, reply: bytes) -> None:
         raise RuntimeError("a defect")
@@ -62,7 +62,7 @@ class Broken(Connection):
 
 
 class Loop:
-    """A server, its hot path, and one answer that is held: that of table d.t."""
+    """A server, its hot path, and one cached answer: that of table d.t."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -91,7 +91,7 @@ class Loop:
         return connection
 
     def answer(self, position: int | None = None, *, none: bool = False) -> None:
-        """The oldest question comes back, with the database's position as it is now."""
+        """The oldest check returns with the current position of the database."""
         now = self.server.objects.reads.current_event_id() if position is None else position
         history = self.server.objects.reads.log_head().history if self.history is None else self.history
         self.source.questions.pop(0)(None if none else LogHead(now, history))
@@ -107,7 +107,7 @@ def test_all_who_wait_share_a_question_and_who_comes_later_joins_the_next(server
     loop = Loop(servers())
     elsewhere = servers()
     first = loop.request()
-    position = loop.server.objects.reads.current_event_id()  # what the database answers to the first question
+    position = loop.server.objects.reads.current_event_id()  # the result of the first check
     write(elsewhere)
     late = [loop.request() for _ in range(3)]
     assert len(loop.source.questions) == 1
@@ -121,7 +121,7 @@ def test_all_who_wait_share_a_question_and_who_comes_later_joins_the_next(server
 
 @pytest.mark.parametrize("none", [False, True], ids=["memory answers", "the database is away"])
 def test_a_request_that_fails_leaves_no_other_without_its_answer(none: bool, servers: MakeServer) -> None:
-    """They shared a question: those behind it in the list waited for as long as their clients did."""
+    """They shared a check: those behind it in the list waited as long as their clients did."""
     loop = Loop(servers())
     first = loop.request()
     broken = Broken()
@@ -168,7 +168,7 @@ def test_the_age_counts_from_the_sending_of_the_question_that_was_answered(serve
     clock.advance(1)
     first = loop.request()
     clock.advance(0.4)
-    second = loop.request()  # its question is sent when the first one's answer comes
+    second = loop.request()  # its check is sent when the result of the first one arrives
     loop.answer()
     assert (first.outcome, second.outcome) == ("1 old", "waits")
     clock.advance(0.2)
@@ -228,7 +228,7 @@ def test_a_server_without_a_cache_has_no_hot_path(servers: MakeServer) -> None:
 
 
 class Turns:
-    """The part of an event loop that the hot path uses: what is to run at the next turn."""
+    """The part of an event loop that the hot path uses: the callbacks of the next turn."""
 
     def __init__(self) -> None:
         self.ready: list[Callable[[], None]] = []
@@ -243,7 +243,7 @@ class Turns:
 
 
 class GatheringLoop(Loop):
-    """As `Loop`, with a source that is far away and turns that the test makes."""
+    """As `Loop`, with a distant database and turns made by the test."""
 
     def __init__(self, servers: MakeServer) -> None:
         self.clock = ManualClock()
@@ -253,7 +253,7 @@ class GatheringLoop(Loop):
         self.path._loop = self.turns  # type: ignore[assignment]
 
     def serve(self, count: int) -> None:
-        """That many requests: the first has a question of its own, the others share one."""
+        """Creates this many requests: the first has a check of its own, the others share one."""
         for _ in range(count):
             self.request()
         self.answer()
@@ -268,7 +268,7 @@ def test_a_question_waits_for_those_who_just_were_answered(servers: MakeServer) 
     loop.serve(9)
     for _ in range(7):
         loop.request()
-        loop.clock.advance(0.0009)  # the wait begins anew with each that comes
+        loop.clock.advance(0.0009)  # each arrival restarts the wait
         loop.turns.turn()
         assert not loop.source.questions
     eighth = loop.request()

@@ -1,8 +1,8 @@
-"""What finds the entries that an event concerns, against a look at all that is held.
+"""The indexes that find the entries of an event, compared with a scan of the whole cache.
 
-Two caches go through the same history: loads that end at once or while events come, events of every kind, evictions,
-commands and resets. One finds what an event concerns by its indexes, the other one has none and goes through all
-tables that there can be. Afterwards the same is held of the same, and the same was noted on the loads that still run.
+Two caches go through the same history: loads that end at once or overlap with events, events of each kind, evictions,
+commands and resets. One finds the entries of an event by its indexes; the other has none and scans all possible tables.
+Afterwards, both caches must contain the same, and must have recorded the same for loads in progress.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ TRANSACTIONS = range(1, 9)
 
 
 class ScannedIndexes(TableIndexes):
-    """Follows from what is held when it is asked."""
+    """Derived from the cached data at each call."""
 
     def __init__(self, cache: SharedCache) -> None:
         self._cache = cache
@@ -95,7 +95,7 @@ class ScannedIndexes(TableIndexes):
 
 
 class ScannedSegments(SegmentedTables):
-    """Looks at all segments each time."""
+    """Examines all segments each time."""
 
     def oldest(self, before_s: float) -> HeldSegment | None:
         found: HeldSegment | None = None
@@ -108,7 +108,7 @@ class ScannedSegments(SegmentedTables):
 
 
 class ScannedTransactions(TransactionTracker):
-    """Looks at the writes of all open transactions."""
+    """Examines the writes of all open transactions."""
 
     @property
     def databases(self) -> Collection[DatabaseName]:
@@ -131,7 +131,7 @@ class ScannedTransactions(TransactionTracker):
 
 
 class ScanningCache(SharedCache):
-    """Applies an event to each table of this world that it may be about, whatever is held or on its way."""
+    """Applies an event to each table of this world that it may concern, whether cached, being loaded, or neither."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -207,7 +207,7 @@ def _statistics(facet: Facet, chance: random.Random) -> StatisticsHeld:
 
 
 def prepared(entry: Entry, struct: ttypes.Table) -> None:
-    """What stands beside a table."""
+    """The data beside a table."""
     parameters = struct.parameters or {}
     entry.table_id, entry.encoded_table = struct.id, encode_struct(struct)
     entry.is_transactional = "transactional" in parameters
@@ -217,7 +217,7 @@ def prepared(entry: Entry, struct: ttypes.Table) -> None:
 
 
 class Run:
-    """One cache, in a history that a seed tells."""
+    """One cache, in a history generated from a seed."""
 
     def __init__(self, seed: int, *, has_peers: bool, scans: bool) -> None:
         self._chance = random.Random(seed)
@@ -233,7 +233,7 @@ class Run:
         return {one: [(NAMES[one % 3], one)] for one in transactions if one % 2}
 
     def step(self) -> None:
-        """One of all that may happen."""
+        """One of all possible steps."""
         self._now_s += 1.0
         chance = self._chance
         match chance.choices(range(7), (14, 7, 3, 2, 1, 0.7, 0.05))[0]:
@@ -273,7 +273,7 @@ class Run:
             entry = self.cache.entry(load.key)
             held = entry.facets.keys() if entry is not None else set()
             if facet in held or (facet in ONE_OF and not ONE_OF.isdisjoint(held)):
-                continue  # somebody else has loaded it, the same
+                continue  # another call has loaded the same
             weight = value.weight if isinstance(value, StatisticsHeld) else weight_of(value)
             ready = (lambda made, struct=value: prepared(made, struct)) if facet is Facet.TABLE else None
             self.cache.install(load, fence, facet, value, weight, ready)
@@ -307,7 +307,7 @@ class Run:
             events.append(event_at(self._event_id, self._chance))
         self.cache.apply(events, self._event_id)
 
-    # What is compared
+    # The comparison
 
     def held(self) -> dict[Key, Any]:
         cache = self.cache
@@ -413,7 +413,7 @@ def event_at(event_id: int, chance: random.Random) -> ev.Event:
         lambda: ev.TransactionCommitted(header("COMMIT_TXN", None), transaction),
         lambda: ev.TransactionAborted(header("ABORT_TXN", None), transaction),
     ]
-    # Narrow ones more often than those that leave little behind.
+    # Narrow ones more often than those that leave little in memory.
     weights = [3] * 16 + [1] * 4 + [3, 2, 2, 2, 1, 0.5, 0.5]
     if chance.random() < 0.4:
         return chance.choice(of_transactions)()

@@ -90,7 +90,8 @@ def create_partitioned(store: MetadataStore, name: str = "t") -> None:
 
 
 def same(server: Server, *questions: Ask) -> list[Reason]:
-    """Each question twice: what the cache answers is what the database answers. How the second time was answered."""
+    """Each request is made twice, and the answers of the cache are those of the database. Returns how the second was
+    answered."""
     reasons = []
     for ask in questions:
         expected = encoded(lambda ask=ask: ask(server.objects))
@@ -103,7 +104,7 @@ def same(server: Server, *questions: Ask) -> list[Reason]:
 
 
 def all_hits(server: Server, *questions: Ask) -> None:
-    """The same, and the second answer came from memory: otherwise the test would show nothing."""
+    """The same, and the second answer came from memory: otherwise the test would prove nothing."""
     assert same(server, *questions) == [Reason.HIT] * len(questions)
 
 
@@ -132,7 +133,7 @@ LISTINGS = (
 )
 
 
-# Partitions that are not all there
+# Partitions that are not complete
 
 
 def test_a_table_that_was_loaded_without_its_partitions_is_not_taken_for_an_empty_one(
@@ -147,7 +148,7 @@ def test_a_table_that_was_loaded_without_its_partitions_is_not_taken_for_an_empt
 
 
 def test_partitions_that_were_not_loaded_are_not_left_out(pair: tuple[Server, Server]) -> None:
-    """One partition is known; by-name reads ask for it and others."""
+    """One partition is cached; reads by name request it and others."""
     here, _ = pair
     here.store.reads.partitions.get_partition(TableName(*T), ["a", "9"])
     all_hits(here, structs(ByNames(("p=a/q=9", "p=b/q=1", "p=nowhere/q=1"))), *LISTINGS)
@@ -171,7 +172,7 @@ def test_a_table_that_was_evicted_and_came_back_lists_its_partitions(servers: Ma
 
 @pytest.mark.parametrize("single_event", [False, True], ids=["ALTER_PARTITION", "ALTER_PARTITIONS"])
 def test_altered_partitions_stay_in_the_listings(single_event: bool, servers: MakeServer) -> None:
-    """Hive 4.1 takes them out at an ALTER_PARTITIONS event and puts nothing back."""
+    """Hive 4.1 removes them at an ALTER_PARTITIONS event and does not add the new ones."""
     here, elsewhere = (
         servers(),
         servers(settings=Settings(events=EventSettings(single_alter_partitions_event=single_event))),
@@ -194,7 +195,7 @@ def test_altered_partitions_stay_in_the_listings(single_event: bool, servers: Ma
 
 
 def test_the_limit_counts_after_the_selection(pair: tuple[Server, Server]) -> None:
-    """Hive's cache cuts first, and then selects among what is left."""
+    """Hive's cache truncates first, and then selects from the rest."""
     here, _ = pair
     for selection in (
         ByPartialValues(("b",)),
@@ -223,7 +224,7 @@ def test_names_come_in_the_order_of_the_database(pair: tuple[Server, Server]) ->
 
 
 def test_counts_go_beyond_two_bytes(servers: MakeServer) -> None:
-    """Hive's cache counts by a limit of 32,767."""
+    """Hive's cache counts with a limit of 32,767."""
     here = servers()
     create_database(here.store, "d")
     here.store.writes.tables.create_table(table("d", "t", (("p", "int"),)))
@@ -277,11 +278,11 @@ def test_a_limit_of_partitions_of_a_request_is_kept(servers: MakeServer) -> None
     ) == len(VALUES)
 
 
-# Drops, renames and what they leave
+# Drops, renames and what remains of them
 
 
 def test_dropped_views_stop_nothing(pair: tuple[Server, Server]) -> None:
-    """A view has no directory; Hive's poller fails on that, and tries again for ever."""
+    """A view has no directory; Hive's poller fails on it, and retries for ever."""
     here, elsewhere = pair
     for name in ("v", "w"):
         view = table("d", name)
@@ -301,7 +302,7 @@ def test_dropped_views_stop_nothing(pair: tuple[Server, Server]) -> None:
 
 
 def test_a_table_that_was_made_again_under_its_name_is_another_one(pair: tuple[Server, Server]) -> None:
-    """Hive's poller looks for the dropped table's partitions in the table that has the name now, and may never end."""
+    """Hive's poller searches the dropped table's partitions in the table that now has the name, and may never end."""
     here, elsewhere = pair
     all_hits(here, *LISTINGS)
     old_id = here.store.reads.tables.get_table(TableName(*T)).id
@@ -324,7 +325,8 @@ WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER")
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "renamed", "dropped"])
 def test_applying_events_writes_nothing_to_the_database(meanwhile: str, pair: tuple[Server, Server]) -> None:
-    """Hive's poller recomputes statistics at an ALTER_TABLE and stores them: lost updates, and a stop if it is gone."""
+    """Hive's poller recomputes statistics at an ALTER_TABLE and stores them: it loses updates, and stops if the table
+    is gone."""
     here, elsewhere = pair
     store = elsewhere.objects
     store.writes.statistics.update_table_column_statistics(statistics("t", "a", 1))
@@ -422,7 +424,7 @@ def aggregate(partition_names: Sequence[str], engine: str = "hive") -> Ask:
 
 
 def test_engines_have_statistics_of_their_own(pair: tuple[Server, Server]) -> None:
-    """Hive's cache fails for any engine but its own."""
+    """Hive's cache fails for each engine except its own."""
     here, elsewhere = pair
     asked = ["p=a/q=9", "p=b/q=1"]
     for number, engine in enumerate(("hive", "impala"), 1):
@@ -439,7 +441,7 @@ def test_engines_have_statistics_of_their_own(pair: tuple[Server, Server]) -> No
 
 
 def test_an_empty_set_of_statistics_is_known_to_be_empty_until_there_are_some(pair: tuple[Server, Server]) -> None:
-    """Hive's cache does not load those of unpartitioned tables, and takes what it has not loaded for what is not."""
+    """Hive's cache does not load those of unpartitioned tables, and treats what it has not loaded as missing."""
     here, elsewhere = pair
     here.store.reads.tables.get_table(TableName(*T))
     all_hits(here, of_table())
@@ -454,7 +456,7 @@ def test_an_empty_set_of_statistics_is_known_to_be_empty_until_there_are_some(pa
 
 @pytest.mark.parametrize("what", ["statistics", "partition"])
 def test_deleting_the_statistics_of_1_leaves_those_of_10(what: str, pair: tuple[Server, Server]) -> None:
-    """Hive's cache removes by the beginning of a key."""
+    """Hive's cache removes entries by a prefix of the key."""
     here, elsewhere = pair
     asked = ["p=b/q=1", "p=b/q=10"]
     elsewhere.objects.writes.statistics.update_partition_column_statistics(
@@ -471,7 +473,8 @@ def test_deleting_the_statistics_of_1_leaves_those_of_10(what: str, pair: tuple[
 
 
 def test_aggregates_come_from_memory_and_belong_to_the_partitions_they_are_of(pair: tuple[Server, Server]) -> None:
-    """Hive's cache asks the database for names each time, and takes any as many names as there are for all of them."""
+    """Hive's cache reads the number of names from the database each time, and treats any equal number of names as all
+    of them."""
     here, elsewhere = pair
     every = here.objects.reads.partitions.get_partition_names(PartitionQuery(TableName(*T)))
     elsewhere.objects.writes.statistics.update_partition_column_statistics(
@@ -493,7 +496,7 @@ def test_aggregates_come_from_memory_and_belong_to_the_partitions_they_are_of(pa
 
 
 def test_a_foreign_key_belongs_to_its_tables(pair: tuple[Server, Server]) -> None:
-    """Hive's cache files a foreign key that was added later under the name of the database."""
+    """Hive's cache stores a foreign key that was added later under the name of the database."""
     here, elsewhere = pair
     store = elsewhere.objects
     store.writes.tables.create_table(table("d", "parent"))
@@ -533,7 +536,7 @@ def test_a_foreign_key_belongs_to_its_tables(pair: tuple[Server, Server]) -> Non
 
 
 def test_keys_of_the_parent_change_its_childrens_foreign_keys(pair: tuple[Server, Server]) -> None:
-    """They name the parent's primary key, and are answered while it has a key; events of keys name the parent only."""
+    """They name the parent's primary key, and are returned while it has a key; events of keys name the parent only."""
     here, elsewhere = pair
     store = elsewhere.objects
     store.writes.tables.create_table(table("d", "parent"))
@@ -565,7 +568,7 @@ def test_keys_of_the_parent_change_its_childrens_foreign_keys(pair: tuple[Server
 
 
 def test_a_write_begins_with_what_the_database_holds(servers: MakeServer) -> None:
-    """Memory may be as old as it likes; Hive's cache lets an alter begin with another server's outdated table."""
+    """Memory may have any age; Hive's cache lets an alter start from a table that another server has changed since."""
     here, elsewhere = servers(INF), servers()
     create_database(elsewhere.store, "d")
     create_partitioned(elsewhere.store)
@@ -590,7 +593,7 @@ def test_a_write_begins_with_what_the_database_holds(servers: MakeServer) -> Non
 
 
 def test_a_write_waits_for_nobody_who_applies_events(pair: tuple[Server, Server]) -> None:
-    """Hive's commits catch up with the log under one monitor, one after the other."""
+    """Hive's commits process the log under one monitor, one after the other."""
     here, elsewhere = pair
     all_hits(here, *LISTINGS)
     elsewhere.objects.writes.tables.create_table(table("d", "u"))
@@ -621,7 +624,7 @@ def test_a_write_waits_for_nobody_who_applies_events(pair: tuple[Server, Server]
 
 
 def test_what_is_evicted_or_dropped_is_charged_no_more(servers: MakeServer) -> None:
-    """Descriptors that partitions share belong to one table here; in Hive's cache their counts outlive an eviction."""
+    """Descriptors that partitions share belong to one table here; in Hive's cache, their counts survive an eviction."""
     elsewhere = servers()
     create_database(elsewhere.store, "d")
     for number in range(8):

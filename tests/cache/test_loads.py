@@ -1,4 +1,4 @@
-"""Loads: fences, what is kept of them, who shares them, and what absence is answered from (P1, P3, P4, P6)."""
+"""Loads: fences, which data is kept, which reads share them, and how absence is answered (P1, P3, P4, P6)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def pair(servers: MakeServer) -> tuple[Server, Server]:
 
 
 def once(action: Callable[[], object]) -> Callable[[], object]:
-    """The action at its first call only."""
+    """Executes the action at its first call only."""
     left = [action]
     return lambda: left.pop()() if left else None
 
@@ -87,7 +87,7 @@ def test_an_event_about_something_else_does_not(pair: tuple[Server, Server]) -> 
 def test_a_change_that_the_snapshot_does_not_show_and_nobody_applied_is_found_by_the_next_read(
     pair: tuple[Server, Server],
 ) -> None:
-    """The load is exactly true at its fence; the position stays there, and the next check asks."""
+    """The load is exact at its fence; the position does not move, and the next check reads it."""
     here, elsewhere = pair
     here.during_loads(once(lambda: write(elsewhere.objects, "new")))
     assert version_of(here.store) == "old", "true when the snapshot was opened, after the request arrived"
@@ -163,7 +163,7 @@ def test_a_partition_that_changed_during_a_load_is_missing_from_it(pair: tuple[S
 def test_a_partition_that_is_not_there_is_not_loaded_again_and_again(
     complete: bool, loads: int, pair: tuple[Server, Server]
 ) -> None:
-    """Writers ask for each partition that they are about to make."""
+    """Writers request each partition that they are about to create."""
     here, elsewhere = pair
     version_of(here.store)
     if complete:
@@ -213,7 +213,7 @@ def test_a_read_from_memory_sends_the_position_check_or_nothing(
     assert seen.count == statements
 
 
-# One load for all who ask at once
+# One load for all concurrent requests
 
 
 def in_threads(count: int, ask: Callable[[], object], answers: list[object]) -> list[threading.Thread]:
@@ -224,7 +224,7 @@ def in_threads(count: int, ask: Callable[[], object], answers: list[object]) -> 
 
 
 class Latch:
-    """Holds the first load between its snapshot and its installation until it is opened."""
+    """Stops the first load between its snapshot and its installation until it is opened."""
 
     def __init__(self, server: Server) -> None:
         self.reached, self._opened = threading.Event(), threading.Event()
@@ -270,7 +270,7 @@ def test_what_many_ask_at_once_is_read_once(pair: tuple[Server, Server]) -> None
 
 
 def test_nobody_waits_for_more_than_he_asks_for(pair: tuple[Server, Server]) -> None:
-    """P12: somebody else loads the table together with others, as a refill does, or a listing of hundreds."""
+    """P12: another call loads the table together with others, for example a refill or a list of hundreds of tables."""
     here, _ = pair
     loader, answers, kept = here.cache.loader, [], []
     latch = Latch(here)
@@ -363,7 +363,7 @@ def test_a_name_that_could_not_be_looked_up_is_not_absent(pair: tuple[Server, Se
     here, elsewhere = pair
     here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"))
     elsewhere.objects.writes.tables.create_table(table("d", "fresh", version="first"))
-    here.poller.step()  # the names are gone now
+    here.poller.step()  # the names are no longer cached
     here.during_loads(once(lambda: (_ for _ in ()).throw(ValueError("a defect of the cache"))))
     assert version_of(here.store, "fresh") == "first"
 
@@ -411,7 +411,7 @@ def test_a_table_in_a_database_that_was_not_there_is_found_when_both_are(servers
 def test_connections_that_went_stale_are_not_noticed(
     initialized_database: Database, tmp_path: Path, max_staleness_s: float
 ) -> None:
-    """As after a restart of the database: what the store would answer, the cache must not fail at (P9)."""
+    """As after a restart of the database: the cache must not fail where the store would answer (P9)."""
     url = initialized_database.url.render_as_string(hide_password=False)
     here = Server(url, tmp_path, CacheOptions(max_staleness_s=max_staleness_s))
     create_database(here.store, "d")

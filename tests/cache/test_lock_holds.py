@@ -1,4 +1,4 @@
-"""How long memory is locked by work in the background: no longer where more is held. Reads wait meanwhile."""
+"""How long work in the background locks memory: not longer with more data in memory. Reads wait meanwhile."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def with_tables(count: int) -> SharedCache:
 
 
 def test_a_dump_locks_no_longer_for_many_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not at its end either, when those that changed are left out; and what it leaves out is what changed."""
+    """Nor at its end, when changed entries are omitted; and exactly the changed ones are omitted."""
     monkeypatch.setattr(capturing, "AT_ONCE", 10)
     most = {}
     for count in (FEW, MANY):
@@ -79,7 +79,7 @@ def test_a_dump_locks_no_longer_for_many_tables(monkeypatch: pytest.MonkeyPatch)
         tries = 0
 
         def place(cache: SharedCache = cache) -> LogPosition:
-            """Not reached at once, and meanwhile two of the tables change."""
+            """Not reached immediately, and two of the tables change meanwhile."""
             nonlocal tries
             tries += 1
             if tries == 1:
@@ -110,7 +110,7 @@ def test_nothing_is_left_of_a_dump_when_everything_goes_meanwhile() -> None:
         tries += 1
         if tries == 1:
             cache.forget_all()
-            hold_others(cache, 1)  # read anew, perhaps at another moment
+            hold_others(cache, 1)  # read again, possibly at another time
         return LogPosition(FENCE - (tries == 1), "digest", "")
 
     captured = capturing.capture(cache, place, threading.Event())
@@ -152,7 +152,7 @@ def test_a_refill_locks_no_longer_where_many_tables_wait(servers: MakeServer) ->
 
 
 def test_evictions_of_many_tables_do_not_look_at_all_segments_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does one for each load, which is how a cache works that is full."""
+    """Nor does one for each load, as in a cache that is full."""
     monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 3)
     looks = 0
 
@@ -198,7 +198,7 @@ def test_what_was_read_the_longest_ago_is_evicted_first_whatever_it_is(monkeypat
 
 @pytest.mark.parametrize("pattern", ["d1*|*7", None])
 def test_names_of_databases_are_matched_without_the_lock(pattern: str | None, servers: MakeServer) -> None:
-    """A pattern takes as long as there are names, and reads of anything else wait for the lock."""
+    """A pattern takes time proportional to the names, and other reads wait for the lock."""
     most = {}
     for count in (10, 200):
         server = servers()
@@ -218,7 +218,7 @@ def test_names_of_databases_are_matched_without_the_lock(pattern: str | None, se
             with pytest.raises(NoSuchObjectException):
                 reads.databases.get_database(DatabaseName(CATALOG, "d"))
         assert server.reasons() == [Reason.HIT] * 4
-    # What is done once in a process, such as a first look at a setting, is counted with the one or the other.
+    # What is done once in a process, such as the first read of a setting, is included in one or the other.
     assert most["names", 200] < most["names", 10] + 100, most
     if pattern:
         assert most["some", 200] < most["some", 10] + 100, most
@@ -229,7 +229,7 @@ def test_names_of_databases_are_matched_without_the_lock(pattern: str | None, se
 def test_many_names_are_looked_up_without_the_lock(
     what: str, state: str, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A planner may name all partitions of a table."""
+    """A query planner may name all partitions of a table."""
     if state == "segments":
         monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 30)
     server = servers(CacheOptions(load_at_once_partitions=1_000))
@@ -273,12 +273,12 @@ def test_many_names_are_looked_up_without_the_lock(
             shared._lock = reading._view = own
         assert server.reasons() == [Reason.MISS if state == "some missing" else Reason.HIT]
         most[count] = lock.most
-    # A look-up takes some ninety. Each segment that they lie in has its part, and there are thirty names to one.
+    # A look-up takes some ninety. Each segment involved takes its part, and there are thirty names for one.
     assert most[400] - most[120] < 10 * (400 - 120), most
 
 
 class Compared(str):
-    """A value that counts how often it is put in an order, while memory is locked."""
+    """A value that counts how often it is compared while memory is locked."""
 
     __slots__ = ()
     lock: ClassVar[threading.Lock]
@@ -292,7 +292,7 @@ class Compared(str):
 
 
 def test_many_that_changed_are_not_sorted_under_the_lock(servers: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither for a read nor for the refill; each sorted tens of thousands, where a job writes that many."""
+    """Neither for a read nor for the refill. Each sorted tens of thousands if a job writes as many."""
     monkeypatch.setattr(selecting, "MAX_JUDGED", 5)
     server = servers(clock=ManualClock())
     create_database(server.objects, "d")
@@ -331,7 +331,7 @@ SELECTIONS: dict[str, PartitionSelection] = {
 def test_filters_are_read_without_the_lock(
     what: str, state: str, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of a megabyte takes a second to be read, and as long to be bound to the keys of its table."""
+    """A filter of a megabyte takes a second to parse, and as long to bind to the keys of its table."""
     if state == "segments":
         monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 3)
     server = servers()
@@ -381,12 +381,12 @@ def test_functions_of_a_database_are_matched_without_the_lock(servers: MakeServe
 
 
 def test_a_look_at_the_invariants_locks_for_some_tables_at_a_time() -> None:
-    """`verify` of one table began with all that is held, and reads waited for it."""
+    """`verify` of one table started with a scan of the whole cache, and reads waited for it."""
     most = {}
     for count in (FEW, MANY):
         cache = with_tables(count)
         most[count] = most_under_the_lock(cache, lambda cache=cache: invariants.check(cache))
-        # What is added up of all is a hundredth of it.
+        # What is summed over all is a hundredth of it.
         assert most_under_the_lock(cache, lambda cache=cache: invariants.check(cache, [other(1)])) < 50 * count
         cache.tables[other(count - 1)].tag = ValidWriteIdList.parse(f"d.t:1:{2**63 - 1}::")
         with pytest.raises(InvariantViolation, match=f"t{count - 1}.* has a tag"):
@@ -409,14 +409,14 @@ def test_a_look_at_the_invariants_locks_for_some_partitions_at_a_time(monkeypatc
 
 
 def test_what_is_evicted_while_it_is_looked_at_contradicts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It changes nothing that was answered, so that the entry counts no change."""
+    """It changes nothing that was returned, so the entry counts no change."""
     monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 3)
     cache = with_tables(1)
     held = hold_segments(cache, 12, last_read=1.0)
     names_of = SegmentRows.names
 
     def names(rows: SegmentRows) -> list[str]:
-        """Without the lock; somebody else needs room meanwhile."""
+        """Without the lock; another call needs memory meanwhile."""
         with cache.view():
             if all(one.complete for one in held.segments):
                 cache.budget_bytes = cache.weight - 1
@@ -445,7 +445,7 @@ SEGMENTED = other(100_000)
 
 
 def hold_segments(cache: SharedCache, partitions: int, *, last_read: float) -> PartitionSet:
-    """In the place of a table's partitions; three in each segment."""
+    """Replaces a table's partitions; three in each segment."""
     held = PartitionSet(KEYS, ordinary(partitions), complete=True)
     load = cache.begin_load(SEGMENTED, [Facet.PARTITIONS])
     assert cache.install(load, FENCE, Facet.PARTITIONS, held, weight_of(held))
@@ -463,7 +463,7 @@ def hold(cache: SharedCache, key: Key, facet: Facet, value: object) -> None:
 
 @contextlib.contextmanager
 def counted_lock(server: Server) -> Iterator[CountedLock]:
-    """Afterwards nothing is held: what a test put there is not in the database."""
+    """Afterwards, nothing is cached: what a test stored there is not in the database."""
     reading, lock = server.cache.reading, CountedLock()
     server.reads.clear()
     own = reading._view

@@ -1,5 +1,5 @@
-"""Names of a database with very many tables, some of which come and go all the time (P6, P9): they are read a small
-part of the time, and not once for each question whether a table is there."""
+"""Names of a database with very many tables, some of which are created and dropped all the time (P6, P9): they are read
+during a small part of the time, and not for each request whether a table exists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ A_LOAD_S = 0.5
 
 
 class Names:
-    """Two servers on a database with a large number of tables; how often its names were read, half a second each."""
+    """Two servers on a database with many tables, and the number of times its names were read, half a second each."""
 
     def __init__(self, servers: MakeServer, monkeypatch: pytest.MonkeyPatch, tables: int) -> None:
         self.clock = ManualClock()
@@ -44,7 +44,7 @@ class Names:
         monkeypatch.setattr(ObjectReads, "read_meta_of_database", slow)
 
     def change(self) -> None:
-        """Another server makes a table."""
+        """Another server creates a table."""
         self._made += 1
         self.elsewhere.objects.writes.tables.create_table(table("d", f"temporary{self._made}"))
 
@@ -77,7 +77,7 @@ def test_the_time_that_is_spent_on_them_is_a_small_part(servers: MakeServer, mon
         names.change()
         names.ask_for_absent()
         names.clock.advance(step_s)
-    # The first few rests are shorter.
+    # The first few pauses are shorter.
     assert names.read <= 4 + steps * step_s / (LONGEST_REST_TIMES * A_LOAD_S)
 
 

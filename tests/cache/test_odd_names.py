@@ -1,6 +1,6 @@
-"""Names with marks that mean something elsewhere: in patterns of names, in LIKE, in paths, in lists of write ids.
+"""Names with characters that have a meaning elsewhere: in patterns of names, in LIKE, in paths, in write-id lists.
 
-Databases and tables may have them with `metastore.support.special.characters.tablename`, which is on by default.
+Databases and tables may contain them with `metastore.support.special.characters.tablename`, which is on by default.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ PLAIN = ("a", "b")
 
 
 def reads(name: str) -> Iterator[tuple[str, Callable[[MetadataStore], Any]]]:
-    """Of a database of the name, and of a table and a function of the name in it, and of what there is not."""
+    """Requests for a database of the name, a table and a function of the name in it, and objects that do not exist."""
     database = DatabaseName(CATALOG, name)
     yield "database", lambda store: store.reads.databases.get_database(database)
     yield "databases", lambda store: store.reads.databases.get_database_names(CATALOG)
@@ -125,7 +125,7 @@ def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path:
 def test_lists_of_write_ids(
     sqlite_database: Database, tmp_path: Path, name: str, is_of_database: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A `:` parts the fields of a list. A table with one in its name has no tag, and is held all the same."""
+    """A `:` separates the fields of a list. A table with one in its name has no tag, but is cached."""
     key = TableName(CATALOG, *((name, "t") if is_of_database else ("d", name)))
     with closing(Server(sqlite_database.url.render_as_string(hide_password=False), tmp_path)) as server:
         store, client = server.objects, server.transactions
@@ -168,8 +168,8 @@ def statistics(of: str, partition_name: str | None, column: str, maximum: int) -
 
 
 def test_columns_by_other_spellings(initialized_database_url: str, tmp_path: Path) -> None:
-    """A read finds a column in whichever case, but with the same letters and blanks; a deletion cuts the blanks, as
-    Hive's does (`ObjectStore.deleteTableColumnStatistics`), and its event names what it deleted."""
+    """A read finds a column regardless of case, but with the same letters and blanks; a deletion trims the blanks, as
+    in Hive (`ObjectStore.deleteTableColumnStatistics`), and its event names what it deleted."""
     flat, parts = TableName(CATALOG, "d", "flat"), TableName(CATALOG, "d", "parts")
     with closing(Server(initialized_database_url, tmp_path)) as server:
         store = server.objects
@@ -182,7 +182,7 @@ def test_columns_by_other_spellings(initialized_database_url: str, tmp_path: Pat
         store.writes.partitions.add_partitions(parts, [partition(store.reads.tables.get_table(parts), ("1",))])
 
         def compare(when: str) -> list[str]:
-            """After the events; the spellings by which a column of the table was found."""
+            """After the events: the spellings by which a column of the table was found."""
             server.poller.step()
             found = []
             for one in SPELLINGS:
@@ -225,7 +225,7 @@ def test_columns_by_other_spellings(initialized_database_url: str, tmp_path: Pat
 
 @pytest.mark.parametrize("spelling", ["a", "A", "a ", " A"])
 def test_a_deletion_by_java_names_the_column_as_its_client_spelt_it(spelling: str) -> None:
-    """HMSHandler lowers the case for the event and nothing else; its store cuts the blanks, too (Hive 4.0.1)."""
+    """HMSHandler only lowers the case for the event; its store trims the blanks, too (Hive 4.0.1)."""
     row = ev.EventHeader(1, 0, "DELETE_TBL_COL_STAT_EVENT", CATALOG, "d", "t")
     assert changed_columns(ev.TableColumnStatisticsDeleted(row, None, spelling)) == {"a"}
     assert changed_columns(ev.PartitionColumnStatisticsDeleted(row, None, None, spelling)) == {"a"}

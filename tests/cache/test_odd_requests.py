@@ -1,5 +1,5 @@
-"""Requests filled at random, with fields that are missing and texts that fit nowhere: memory answers as the database
-does, and none of them makes a server drop what it holds."""
+"""Random requests, with missing fields and unsuitable texts: memory answers like the database, and none of them makes a
+server drop cached data."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path:
             try:
                 return encoded(lambda: handlers[method].function(call, copy.deepcopy(arguments)))
             except (AttributeError, TypeError) as error:
-                return repr(error)  # of a struct that lacks what the edge would have refused it for
+                return repr(error)  # of a struct that lacks what the dispatcher would have required
 
         for _ in range(ROUNDS):
             for method in methods:
@@ -166,7 +166,7 @@ def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path:
 
 
 class _Unreadable(Exception):
-    """Neither memory nor the store can make anything of a request."""
+    """Neither memory nor the store can process the request."""
 
 
 @pytest.mark.parametrize(("told", "is_kept"), [(_Unreadable(), True), (ValueError(), False), (None, False)])

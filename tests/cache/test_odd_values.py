@@ -1,7 +1,8 @@
-"""Selections of partitions whose values are spelt oddly: memory answers what each database answers, order and all.
+"""Selections of partitions whose values are spelled unusually: memory answers like each database, also in the same
+order.
 
-Numbers with zeros in front, dates with a time of day, what is no value of its type, values that are stored empty, marks
-that names escape, letters beyond ASCII and latin1.
+Numbers with leading zeros, dates with a time of day, values that do not have their type, values that are stored empty,
+characters that names escape, characters outside of ASCII and latin1.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def selections(rng: random.Random, keys: tuple[tuple[str, str], ...]) -> list[Pa
 
 
 def reads_of(rng: random.Random, one: PartitionSelection) -> dict[str, Callable[[PartitionReads], Any]]:
-    """Every read that takes a selection."""
+    """Each read that has a selection."""
     most, order = rng.choice((-1, 1, 3)), rng.choice(("0:+", "0:-", "1:+", "1,0:-+", "1,0:+-"))
     chosen, distinct, ascending = rng.choice((["x"], ["y"], ["y", "x"])), rng.random() < 0.5, rng.random() < 0.5
     return {
@@ -182,7 +183,7 @@ def test_what_changed_of_a_default_partition_is_read_again(
 def test_statistics_of_a_column_with_an_odd_name_are_followed(
     initialized_database_url: str, tmp_path: Path, column: str
 ) -> None:
-    """Columns may begin and end with blanks (Hive and Spark take any name between backticks)."""
+    """Columns may begin and end with blanks (Hive and Spark accept any name between backticks)."""
 
     def statistics(number: int, partition_name: str | None = None) -> ttypes.ColumnStatistics:
         described = ttypes.ColumnStatisticsDesc(partition_name is None, "d", "t", partition_name)

@@ -1,4 +1,4 @@
-"""P1: a reply that is made of several reads shows one moment, whatever is written between them."""
+"""P1: a reply made of several reads shows one state, whatever is written between them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def statistics(maximum: int) -> ttypes.ColumnStatistics:
 
 
 def change(server: Server, number: int) -> None:
-    """Everything that the replies are made of becomes another."""
+    """Everything in the replies changes."""
     store = server.objects
     store.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed_table(store, "d", "t", k=str(number)))
     altered = copy.deepcopy(store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["1"]))
@@ -94,7 +94,7 @@ def test_a_write_between_the_reads_of_a_reply(
 
 
 def test_a_reset_to_another_history_between_the_reads_of_a_reply(servers: MakeServer) -> None:
-    """Memory is true at the same number as before, but of other events."""
+    """Memory is valid at the same event id as before, but of other events."""
     here = servers()
     create_database(here.store, "d")
     here.store.writes.tables.create_table(table("d", "t", version="before"))
@@ -106,7 +106,7 @@ def test_a_reset_to_another_history_between_the_reads_of_a_reply(servers: MakeSe
     def ask(reads: MetadataReads) -> tuple[str, str]:
         first = version(reads)
         if len(found) == 0:
-            # As after a failover to a server that has as many events, and others.
+            # As after a failover to a server with as many, but different, events.
             is_version = TABLE_PARAMS.c.PARAM_KEY == "version"
             with here.database.writing() as connection:
                 connection.execute(update(TABLE_PARAMS).where(is_version).values(PARAM_VALUE="after"))

@@ -1,7 +1,8 @@
-"""P3, P4: what a client is told by other means than cached reads, it does not miss in the reads that follow.
+"""P3, P4: reads include what the client has learned before by other means than cached reads.
 
-The log's reader learns of an event, a writer that its table is there already: neither may then be shown what was before
-that, at any `max_staleness`. A follower that reads again what an event names would else keep the old state for good.
+A reader of the log learns of an event, a writer that its table already exists: neither may then get an older state, at
+any `max_staleness`. Otherwise, a program that follows the log and reads again what an event names would keep the old
+state permanently.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(params=[1_000_000.0, float("inf")], ids=["a number", "inf"])
 def pair(request: pytest.FixtureRequest, servers: MakeServer) -> tuple[Server, Server]:
-    """`here` has the catalog in its memory, and need not look for the changes that `elsewhere` has made since."""
+    """`here` has the catalog in memory, and does not have to check for the changes that `elsewhere` has made since."""
     here, elsewhere = servers(CacheOptions(max_staleness_s=request.param)), servers()
     for name in ("d", "gone"):
         create_database(elsewhere.objects, name)
@@ -89,7 +90,7 @@ def change(server: Server) -> None:
 
 
 def shown(server: Server) -> tuple[list[str], list[str], list[str]]:
-    """What `change` changes, without a read that the database answers, which would have the next one ask."""
+    """What `change` changes, without a read that the database answers, after which the next one would check."""
     reads = server.store.reads
     names = reads.databases.get_database_names(CATALOG), reads.tables.get_table_names(DatabaseName(CATALOG, "d"))
     return *names, list(reads.partitions.get_partition_names(PartitionQuery(T)))
@@ -112,7 +113,8 @@ def test_who_is_told_of_a_change_sees_it_from_then_on(pair: tuple[Server, Server
 
 @pytest.mark.parametrize("method", ["get_current_notificationEventId", "get_next_notification"])
 def test_what_memory_has_applied_takes_no_question(pair: tuple[Server, Server], method: str) -> None:
-    """A program that asks for the end of the log each second must not have every server ask, nor fail in an outage."""
+    """A program that reads the end of the log each second must neither make each server check, nor fail in an
+    outage."""
     here, elsewhere = pair
     change(elsewhere)
     here.poller.step()

@@ -1,4 +1,5 @@
-"""P7 between two steps of the poller: a check that finds a lower position than memory's proves another history."""
+"""P7 between two steps of the poller: a check that finds a lower position than that of memory proves another
+history."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from tests.manual_clock import ManualClock
 
 
 def _restore(server: Server, lost_events: int) -> int:
-    """As if an older copy of the database had been put in place: without the last events, `version` as it was then."""
+    """As if the database had been replaced by an older copy: without the last events, and with the old `version`."""
     last = server.log.current_event_id()
     with server.database.writing() as connection:
         connection.execute(delete(NOTIFICATION_LOG).where(NOTIFICATION_LOG.c.EVENT_ID > last - lost_events))
@@ -52,7 +53,7 @@ def test_a_read_that_finds_the_log_shorter_is_not_answered_from_memory(mode: str
     here.reasons()
     assert _version(here) == "restored"
     assert here.reasons() == [Reason.BEHIND_EVENTS]
-    # The read itself made the poller look: everything is dropped, and it follows the log that there is now.
+    # The read itself woke the poller: everything is dropped, and it follows the current log.
     assert (here.cache.shared.resets, here.cache.shared.generation) == (resets + 1, generation + 1)
     assert here.cache.shared.position == here.poller.applied_position == position
     assert not here.cache.shared.tables
@@ -65,7 +66,7 @@ def test_a_read_that_finds_the_log_shorter_is_not_answered_from_memory(mode: str
 def test_a_read_that_finds_the_log_shorter_and_longer_again_is_noticed_by_the_step_it_waits_for(
     servers: MakeServer,
 ) -> None:
-    """Restored, then written past memory's position: what is missing is not applied on top of another history."""
+    """Restored, then written beyond memory's position: the missing events are not applied on top of another history."""
     here, elsewhere = servers(), servers()
     create_database(elsewhere.objects, "d")
     elsewhere.objects.writes.tables.create_table(table("d", "t", version="first"))
@@ -80,7 +81,7 @@ def test_a_read_that_finds_the_log_shorter_and_longer_again_is_noticed_by_the_st
 
 
 def _replace_file(server: Server, copy: Path) -> None:
-    """An older copy of the database is put in place under its name, as by a restore."""
+    """The database is replaced by an older copy of the same name, as by a restore."""
     path = Path(server.database.url.database or "")
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -100,7 +101,7 @@ def _copy(server: Server, directory: Path) -> Path:
 def test_another_history_under_the_same_id_is_not_mixed_with_the_one_in_memory(
     max_staleness_s: float, paused: bool, servers: MakeServer, tmp_path: Path
 ) -> None:
-    """Event N is lost with its database, and one other write takes N: equal ids prove nothing."""
+    """Event N is lost with its database, and another write gets id N: equal ids prove nothing."""
     clock = ManualClock()
     here, elsewhere = servers(CacheOptions(max_staleness_s=max_staleness_s), clock), servers()
     create_database(elsewhere.objects, "d")
@@ -127,7 +128,7 @@ def test_another_history_under_the_same_id_is_not_mixed_with_the_one_in_memory(
     if paused:
         here.poller.resume()
     elif max_staleness_s == float("inf"):
-        here.poller.step()  # who asks for no proof sees what the poller saw
+        here.poller.step()  # a read that needs no proof sees what the poller saw
     assert _version(here) == "first", "what was lost is lost"
     assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "u")).parameters["version"] == "other"
     here.poller.step()
@@ -142,7 +143,7 @@ def test_another_history_under_the_same_id_is_not_mixed_with_the_one_in_memory(
 
 
 def test_a_resumed_poller_proves_before_memory_answers(servers: MakeServer) -> None:
-    """The log was rewritten in place while nobody looked, up to the same id: a restored dump."""
+    """The log was replaced unnoticed, up to the same id, by a restored dump."""
     here, elsewhere = servers(), servers()
     create_database(elsewhere.objects, "d")
     for name in ("t", "u"):
@@ -189,7 +190,7 @@ def test_a_load_that_shows_less_than_was_applied_is_refused(servers: MakeServer)
 def test_a_load_of_a_log_that_is_gone_leaves_no_floor(
     max_staleness_s: float, noticed: str, servers: MakeServer
 ) -> None:
-    """Its fence is above the end of the log that there is now. Before, memory answered nothing until the log came to it
+    """Its fence is beyond the end of the current log. Before, memory answered nothing until the log reached it
     again."""
     here, elsewhere = servers(CacheOptions(max_staleness_s=max_staleness_s)), servers()
     create_database(elsewhere.objects, "d")
@@ -228,7 +229,7 @@ def test_a_load_of_a_log_that_is_gone_leaves_no_floor(
 
 @pytest.mark.parametrize("ahead", [0, 1000])
 def test_a_load_from_another_server_is_refused(ahead: int, servers: MakeServer) -> None:
-    """Its log may have gone further than the one that is followed: that is no floor."""
+    """Its log may be longer than the one that is followed: this is no lower bound."""
     here = servers()
     create_database(here.store, "d")
     here.store.writes.tables.create_table(table("d", "t", version="first"))

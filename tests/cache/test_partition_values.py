@@ -1,6 +1,6 @@
-"""Partitions whose values are spelled unusually: every read through a cache equals the read on the database, also after
-a change made elsewhere. A partition is told apart by its name, and an event or a request may spell its values in
-another way than they are stored."""
+"""Partitions whose values are spelled unusually: each read through a cache equals the read on the database, also after
+a change made elsewhere. A partition is identified by its name, and an event or a request may spell its values
+differently than they are stored."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def alter(store: MetadataStore, made: ttypes.Table, value: str) -> None:
 
 
 def alter_columns(store: MetadataStore, made: ttypes.Table, value: str) -> None:
-    """Takes the statistics of the column along."""
+    """Moves the statistics of the column along."""
     changed = stored(store, value)
     changed.sd.cols = changed.sd.cols[1:]
     store.writes.partitions.alter_partitions(T, [changed])
@@ -113,7 +113,7 @@ CHANGES: dict[str, Change] = {
 
 
 def reads(value: str) -> Iterator[tuple[str, Callable[[MetadataStore], Any]]]:
-    """Reads that the partition may be in, spelled in each way that names it."""
+    """Reads that may include the partition, with each spelling of its name."""
     names = [name_of(value), name_of(value).replace("p=", "P="), f"p={value}/q=1", f"p={escape_path_name(value)}/q=1/"]
     for name in dict.fromkeys(names):
         yield (
@@ -230,7 +230,7 @@ def test_a_change_of_a_partition_that_another_program_named(
             here.cache.background.drain()
 
     check_all()
-    with contextlib.suppress(ttypes.NoSuchObjectException):  # statistics are of names with keys in lower case
+    with contextlib.suppress(ttypes.NoSuchObjectException):  # statistics have names with keys in lower case
         CHANGES_BY_NAME[change](elsewhere.store, stored_name)
     check_all()
 

@@ -1,4 +1,4 @@
-"""What is kept out of the cache, by whom, and how that changes (the flags of Impala and their precedence)."""
+"""What is excluded from the cache, by whom, and how this changes (Impala's flags and their precedence)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SAYS = {"unset": None, "on": True, "off": False, "Impala on": True, "Impala off"
 
 
 def is_cached(server: Server, name: str = "t") -> bool:
-    """Whether the second of two reads comes from memory; both must be right."""
+    """Whether the second of two reads comes from memory; both must be correct."""
     expected = server.objects.reads.tables.get_table(TableName(CATALOG, "d", name))
     server.reads.clear()
     for _ in range(2):
@@ -66,7 +66,7 @@ def set_database(store: MetadataStore, parameters: dict[str, str]) -> None:
 
 
 def test_the_tables_flag_wins_over_the_databases_and_every_transition_is_followed(servers: MakeServer) -> None:
-    """All pairs of flags, one after the other in an order that goes through many transitions, changed by another."""
+    """All pairs of flags, one after the other, in an order with many transitions, changed by another server."""
     here, elsewhere = servers(), servers()
     create_database(here.store, "d")
     here.store.writes.tables.create_table(table("d", "t"))
@@ -83,7 +83,7 @@ def test_the_tables_flag_wins_over_the_databases_and_every_transition_is_followe
 
 @pytest.mark.parametrize("by_database", [False, True], ids=["table", "database"])
 def test_what_was_switched_off_is_loaded_anew_when_it_is_switched_on(by_database: bool, servers: MakeServer) -> None:
-    """Impala needs an INVALIDATE METADATA after this, since it skips the events meanwhile; nothing is skipped here."""
+    """Impala needs an INVALIDATE METADATA after this, since it skips the events meanwhile; here, nothing is skipped."""
     here, elsewhere = servers(), servers()
     create_database(here.store, "d")
     here.store.writes.tables.create_table(table("d", "t"))
@@ -110,7 +110,7 @@ def test_a_database_that_is_made_again_starts_without_its_old_flags(servers: Mak
 
 
 def test_a_flag_that_a_snapshot_shows_counts_although_the_held_database_is_older(servers: MakeServer) -> None:
-    """The database's properties must be those of the table's snapshot, not those that are held."""
+    """The database's properties must be those of the table's snapshot, not the cached ones."""
     here, elsewhere = servers(CacheOptions(max_staleness_s=float("inf"))), servers()
     create_database(here.store, "d")
     here.store.writes.tables.create_table(table("d", "t"))
@@ -191,7 +191,7 @@ def test_what_other_writers_do_not_log_is_not_cached(
 @pytest.mark.parametrize("peers", ["hive4", "hive3"])
 def test_what_hive_alters_of_a_database_without_an_event_is_seen(peers: str, servers: MakeServer) -> None:
     """Its location and description (Hive 4, `AlterDatabaseEvent.shouldSkipCapturing`). A table is loaded together with
-    its database, which must not stay behind."""
+    its database, which must not be older."""
     here = servers(CacheOptions(peers=peers))
     create_database(here.store, "d")
     here.store.writes.tables.create_table(table("d", "t"))
@@ -254,7 +254,8 @@ def test_regular_expressions_between_slashes_are_tried_on_the_whole_of_either_na
 
 
 def test_a_table_that_is_excluded_while_it_is_loaded_is_not_answered_from_its_bytes(servers: MakeServer) -> None:
-    """Who excludes a table has a reason: a program that logs nothing writes to it. No event would end the answer."""
+    """A table is excluded because a program writes to it without logging events. No event would invalidate the
+    answer."""
     server = servers()
     create_database(server.store, "d")
     server.store.writes.tables.create_table(table("d", "t"))
@@ -262,7 +263,7 @@ def test_a_table_that_is_excluded_while_it_is_loaded_is_not_answered_from_its_by
     load = loader.load
 
     def reload_first(*arguments: Any, **how: Any) -> bool:
-        """As `Caching.reload` does, after the read has found that it may be answered from memory."""
+        """As `Caching.reload` does, after the read has determined that it may be answered from memory."""
         reading.policy = CachePolicy(exclude=("d.t",))
         server.cache.shared.forget_all()
         return load(*arguments, **how)
@@ -278,7 +279,7 @@ def test_a_table_that_is_excluded_while_it_is_loaded_is_not_answered_from_its_by
 
 @pytest.mark.parametrize("is_let_in", [True, False])
 def test_a_table_is_either_held_or_kept_out_whatever_no_event_told(servers: MakeServer, is_let_in: bool) -> None:
-    """As somebody changes its property with SQL and has it loaded again: the account of memory stays right."""
+    """The property is changed with SQL and the table loaded again: the accounted memory remains correct."""
     here = servers()
     create_database(here.store, "d")
     here.store.writes.tables.create_table(table("d", "t", (("p", "string"),), **{"hms_cache.sync": str(not is_let_in)}))

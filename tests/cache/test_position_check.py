@@ -1,4 +1,4 @@
-"""The shared check: who shares a query with whom."""
+"""The shared position check: which reads share a query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMIT_S = 20
 
 
 class Database:
-    """Answers the position when the test lets it; counts questions."""
+    """Returns the position when the test permits it, and counts checks."""
 
     def __init__(self) -> None:
         self.position = 1
@@ -33,7 +33,7 @@ class Database:
         with self.lock:
             gate = threading.Event()
             self.may_answer.append(gate)
-            position = self.position  # what the database knows when the question reaches it
+            position = self.position  # the position when the query reaches the database
             self.new_question.notify_all()
         assert gate.wait(LIMIT_S)
         if self.fails:
@@ -73,7 +73,7 @@ def test_one_who_arrives_while_a_check_is_on_its_way_joins_the_next_one() -> Non
     late: list[CheckResult | Exception] = []
     threads = [asking(check, first)]
     database.wait_for_questions(1)
-    # A write commits after the first question was answered by the database, before its answer has come back.
+    # A write commits after the database answered the first check, but before the answer has arrived.
     database.position = 2
     threads += [asking(check, late) for _ in range(5)]
     wait_for_requests(check, 6)

@@ -1,4 +1,4 @@
-"""What is loaded at start, in which order, and when it ends."""
+"""What is loaded at the start, in which order, and when it ends."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def test_whole_tables_with_their_partitions(filled: str, tmp_path: Path) -> None
 
 
 def test_it_ends_where_the_names_cannot_be_read(filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For another reason than an outage: the other tasks waited for the names for as long as the server ran."""
+    """Names cannot be read for another reason than an outage. Before, the other tasks waited for them as long as the
+    server ran."""
     server = Server(filled, tmp_path)
     cache, reads = server.cache, server.objects.reads
 
@@ -120,7 +121,7 @@ def test_the_list_of_the_most_used_outlives_a_restart(filled: str, tmp_path: Pat
 
 
 def test_the_list_of_the_most_used_is_put_nowhere_else(tmp_path: Path) -> None:
-    """Somebody else who may write to the directory has put a link where the new list is written first."""
+    """Another user with write access to the directory has put a link where the new list is written first."""
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "usage.json.new").symlink_to(tmp_path / "precious")
     write_most_used(tmp_path / "usage.json", [TableName(CATALOG, "d", "t")])
@@ -177,7 +178,8 @@ def test_tasks_share_the_tables_out(filled: str, tmp_path: Path) -> None:
 def test_an_outage_in_one_task_ends_all(
     suspended_s: float, filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until the poller has found the database since, also on a machine that was suspended for an hour at some time."""
+    """Until the poller has reached the database since then, also on a machine that was suspended for an hour at some
+    time."""
     server = Server(filled, tmp_path)
     server.poller.step()
     monkeypatch.setattr(time, "monotonic", lambda: elapsed_s() - suspended_s)
@@ -201,7 +203,7 @@ def test_a_batch_of_tables_takes_as_many_statements_as_one(filled: str, tmp_path
     server = Server(filled, tmp_path)
     reads = SnapshotReads(server.objects.reads, 10**9)
     seen = []
-    reads.read([Wanted(TableName(CATALOG, "d2", "p"), Facet.TABLE)])  # it looks what the tables have
+    reads.read([Wanted(TableName(CATALOG, "d2", "p"), Facet.TABLE)])  # it examines what the tables have
     for count in (2, 50):
         wanted = [Wanted(TableName(CATALOG, "d1", f"t{number:02d}"), Facet.TABLE) for number in range(count)]
         with count_statements(server.database) as statements:

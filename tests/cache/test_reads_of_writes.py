@@ -1,4 +1,5 @@
-"""What a write reads is what was committed by then, at any `max_staleness`, although readers may be shown less."""
+"""The reads of a write include everything committed by then, at any `max_staleness`, although clients' reads may
+not."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ HANDLERS = all_handlers()
 
 @pytest.fixture(params=[0.0, 1_000_000.0, float("inf")], ids=["0", "a number", "inf"])
 def pair(request: pytest.FixtureRequest, servers: MakeServer) -> tuple[Server, Server]:
-    """`here` has d.t with partition 1 in its memory, and need not look for changes, as long as it is allowed."""
+    """`here` has d.t with partition 1 in memory, and does not have to check for changes as long as its staleness is
+    allowed."""
     here, elsewhere = servers(CacheOptions(max_staleness_s=request.param)), servers()
     create_database(here.store, "d")
     here.store.writes.tables.create_table(table("d", "t", KEYS))

@@ -1,4 +1,4 @@
-"""A table that changes all the time is loaded a small part of the time (P9), one that changes now and then at once."""
+"""A table that changes all the time is loaded during a small part of the time (P9), one that changes rarely at once."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_rest_grows_while_the_table_is_lost_again_and_again() -> None:
             now_s += 0.25
         lengths.append(now_s - ended_s)
     assert lengths == [1, LENGTHENING, LENGTHENING**2, LENGTHENING**2]
-    now_s += SOON_TIMES  # then it begins anew
+    now_s += SOON_TIMES  # then it starts again
     rests.begin(T, now_s, now_s + 1)
     assert not rests.is_over(T, now_s + 1.75)
     assert rests.is_over(T, now_s + 2)
@@ -170,7 +170,8 @@ def test_a_large_table_that_is_lost_again_and_again_is_loaded_a_small_part_of_th
 
 
 def test_a_large_table_that_was_evicted_is_loaded_as_soon_as_it_is_wanted(here: Server, clock: ManualClock) -> None:
-    """Nothing changes it: what it lost is room, and it takes it back as the least recently used one makes place."""
+    """It does not change. It was evicted for lack of memory, and is loaded again as the least recently used one is
+    evicted."""
     here.store.reads.tables.get_table(T)
     for number in range(8):
         assert read(here) == LARGE

@@ -1,4 +1,4 @@
-"""Tables that are held in part: segments are loaded, evicted and overtaken, and reads show what the database has."""
+"""Partly cached tables: segments are loaded, evicted and outdated, and reads show the contents of the database."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WINDOW = 8
 
 @contextmanager
 def in_parts(budget_for: int = 10**9) -> Iterator[None]:
-    """Segments of eight, of tables that are too large for their share of the budget."""
+    """Segments of eight partitions, of tables that exceed their share of the budget."""
     with pytest.MonkeyPatch.context() as patching:
         patching.setattr(segments, "SEGMENT_PARTITIONS", WINDOW)
         patching.setattr(background_loads, "SMALLEST_WINDOW", WINDOW)
@@ -44,7 +44,7 @@ def in_parts(budget_for: int = 10**9) -> Iterator[None]:
 
 
 def prepared(make: MakeServer, options: CacheOptions | None = None) -> tuple[Server, Server]:
-    """(one that caches, one to write through)."""
+    """Returns one server that caches, and one to write through."""
     here = make(options or CacheOptions(load_at_once_partitions=2))
     elsewhere = make()
     create_database(elsewhere.objects, "d")
@@ -68,7 +68,7 @@ def hour(which: int, at: int) -> Callable[[MetadataStore], Any]:
 READS: list[Callable[[MetadataStore], Any]] = [
     *(day(which) for which in range(len(DAYS))),
     *(hour(which, which % (HOURS + 1)) for which in range(len(DAYS))),
-    # Selections of nothing, which touch no segment at all.
+    # Empty selections, which touch no segment at all.
     lambda store: store.reads.partitions.get_partitions(PartitionQuery(T, ByNames(()))),
     lambda store: store.reads.partitions.get_partitions(PartitionQuery(T, ByFilter('dt = "a" and dt = "b"'))),
     lambda store: store.reads.partitions.get_partition_count(PartitionQuery(T, ByFilter('dt < "a" and dt > "b"'))),
@@ -101,7 +101,7 @@ def held(server: Server) -> PartitionSet:
 
 
 def load(server: Server, *asks: Callable[[MetadataStore], Any]) -> None:
-    """As two readers of each do."""
+    """As two concurrent readers of each do."""
     for ask in asks:
         for _ in range(2):
             ask(server.store)
@@ -128,7 +128,7 @@ def what_was_asked_for_is_held_and_no_more(make: MakeServer) -> None:
 
 
 def what_lies_beside_a_segment_is_not_taken_for_absent(make: MakeServer) -> None:
-    """A filter that names no range needs all segments."""
+    """A filter without a range needs all segments."""
     with in_parts():
         here, _ = prepared(make)
         load(here, day(5))
@@ -138,7 +138,7 @@ def what_lies_beside_a_segment_is_not_taken_for_absent(make: MakeServer) -> None
 
 
 def every_name_lies_in_one_segment(make: MakeServer) -> None:
-    """Loaded piece by piece, with borders wherever they come to lie, the table is whole."""
+    """Loaded piece by piece, with boundaries anywhere, the table is complete."""
     with in_parts():
         here, _ = prepared(make)
         for which in (5, 0, 9, 4, 6, 2, 7, 1, 3, 8):
@@ -211,7 +211,7 @@ def test_segments(scenario: Callable[[MakeServer], None], servers: MakeServer) -
 
 
 def test_what_is_answered_of_an_evicted_segment_is_forgotten_with_its_change(servers: MakeServer) -> None:
-    """Replies are kept by their bytes while the entry does not change: an eviction changes nothing, an event does."""
+    """Replies are cached by their bytes while the entry does not change: an eviction is no change, an event is."""
     with in_parts():
         here, elsewhere = prepared(servers)
         load(here, day(5), day(0))
@@ -298,7 +298,7 @@ def test_whatever_is_evicted_and_loaded_meanwhile_reads_are_right(seed: int | No
             for ask in chance.sample(READS, 6):
                 before = encoded(lambda ask=ask: ask(here.objects))
                 found = encoded(lambda ask=ask: ask(here.store))
-                if found != before:  # the change that came within the read
+                if found != before:  # the change during the read
                     assert found == encoded(lambda ask=ask: ask(here.objects))
             if chance.random() < 0.4:
                 here.cache.background.drain()
@@ -317,7 +317,7 @@ def test_whatever_is_evicted_and_loaded_meanwhile_reads_are_right(seed: int | No
 def test_partitions_whose_names_the_database_orders_by_bytes_are_not_taken_for_absent(
     seed: int, database_of_any_schema: Database, tmp_path: Path
 ) -> None:
-    """Hive's script for MySQL has names in latin1: the euro sign comes before the letters with accents there."""
+    """Hive's script for MySQL stores names in latin1: the euro sign sorts before letters with accents there."""
     days = [*"aez", "d€", "dÿ", "é", "ÿ", "€", "œ", "“"]
     random.Random(seed).shuffle(days)
     asks = [

@@ -1,4 +1,4 @@
-"""Events that are skipped before they are decoded, and why that is safe."""
+"""Events that are skipped before they are decoded, and why this is safe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.cache.world import CATALOG, create_database, partition, table
 @pytest.mark.parametrize("left", ["nothing", "not its table"])
 @pytest.mark.parametrize("fact", CASES)
 def test_an_event_that_is_skipped_changes_nothing_that_is_held(fact: Fact, left: str) -> None:
-    """All event types, with nothing in memory, and with everything but what the event's row names."""
+    """All event types, with nothing in memory, and with everything except what the event's row names."""
     cache = new_cache(has_peers=fact.has_peers)
     of_row = fact.event.own_table
     if left == "not its table":
@@ -65,7 +65,7 @@ def test_a_load_that_begins_after_an_event_was_skipped_must_show_it() -> None:
     assert cache.begin_load(PLAIN, [Facet.TABLE]).began_at == FENCE
     assert cache.reason_to_skip(header("INSERT", ACID)) == SKIPPED_NOT_HELD
     assert cache.position == FENCE
-    # Whatever copy of the database it reads: the loader refuses a snapshot older than this.
+    # Whichever copy of the database it reads: the loader refuses a snapshot older than this.
     assert cache.begin_load(ACID, [Facet.TABLE]).began_at == EVENT
     cache.reset("another history", FENCE - 5)
     assert cache.begin_load(ACID, [Facet.TABLE]).began_at == FENCE - 5
@@ -100,7 +100,7 @@ def test_events_are_counted_before_their_message_is_decoded(servers: MakeServer)
     assert (now.failed, now.applied - before.applied) == (0, 1)
     counted = {reason: count - before.skipped.get(reason, 0) for reason, count in now.skipped.items()}
     assert counted == {SKIPPED_NOT_HELD: 1, SKIPPED_EXCLUDED: 2}
-    # The alter that lets a table in is no event that is skipped.
+    # The alter that admits a table to the cache is not skipped.
     of = server.objects.reads.tables.get_table(TableName(CATALOG, "d", "out"))
     of.parameters = {}
     server.objects.writes.tables.alter_table(TableName(CATALOG, "d", "out"), of)

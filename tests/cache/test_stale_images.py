@@ -1,8 +1,8 @@
-"""Alters by a metastore that has read the table before somebody else's alter, and takes that back (P1).
+"""Alters by a metastore that has read the table before another server's alter, and reverts it (P1).
 
-Hive reads what it alters without a lock, and with its CachedStore from a copy that may be minutes old. Both images of
-its event show the table without the other alter, so that they are equal in what it takes back.
-`tests/differential/test_one_database.py` sees Hive 4.0.1 do it.
+Hive reads what it alters without a lock, and with its CachedStore from a copy that may be minutes old. Both images in
+its event show the table without the other alter, so they are equal in what it reverts.
+`tests/differential/test_one_database.py` shows Hive 4.0.1 doing it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ ALTERS: dict[str, tuple[Callable[[ttypes.Table], None], TakeBack]] = {
 
 
 def disagreements(server: Server) -> list[str]:
-    """Reads that memory answers in another way than the database."""
+    """Reads that memory answers differently than the database."""
     reads = {
         "meta": lambda reads: reads.tables.get_table_meta(CATALOG, "d", "*"),
         "filter": lambda reads: reads.partitions.get_partitions(PartitionQuery(T, ByFilter("p = '1'"))),
@@ -122,7 +122,7 @@ def test_what_an_alter_takes_back_unseen_is_not_held(name: str, peers: str, serv
 
 
 def test_what_is_loaded_while_an_alter_takes_it_back_is_not_kept(servers: MakeServer) -> None:
-    """The load shows the table before Hive's alter, and is to be installed after it."""
+    """The load shows the table before Hive's alter, and would be installed after it."""
     here, elsewhere = servers(CacheOptions(peers="hive4")), servers(CacheOptions(peers="hive4"))
     read = make(elsewhere)
     change, take_back = ALTERS["key"]
@@ -157,7 +157,7 @@ def test_what_an_alter_leaves_as_it_is_held_stays(servers: MakeServer) -> None:
 
 
 def test_a_database_that_must_not_be_cached_any_more_is_not(servers: MakeServer) -> None:
-    """Hive alters another property of a database as it was before others took `hms_cache.sync` away from it."""
+    """Hive alters another property of a database from a copy in which `hms_cache.sync` is still set."""
     here, elsewhere = servers(CacheOptions(peers="hive4")), servers(CacheOptions(peers="hive4"))
     make(elsewhere)
     read = copy.deepcopy(elsewhere.objects.reads.databases.get_database(D))

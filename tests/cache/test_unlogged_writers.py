@@ -1,4 +1,4 @@
-"""Writers that log nothing are found by the tables they make, and nobody else is taken for one."""
+"""Writers that log nothing are detected by the tables they create, and no others are mistaken for them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_table_that_no_event_told_of_ends_the_service_from_memory(here: Server
         TableName(CATALOG, "d", "known"), changed_table(elsewhere.objects, "d", "known", k="v")
     )
     assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "known")).parameters["k"] == "v"
-    # Once the writer has been taken care of, an operator lets it begin anew.
+    # Once the writer has been dealt with, an operator resets the detection.
     here.poller.resync("the writer logs now")
     here.poller.step()
     assert [read(here, name) for name in ("unlogged", "known", "known")] == [Reason.MISS, Reason.MISS, Reason.HIT]

@@ -1,5 +1,5 @@
-"""What one event costs beside many tables that it does not concern: it looks at those that it may concern, and at
-no others. Memory is locked meanwhile."""
+"""The cost of an event beside many tables that it does not concern: it examines only those that it may concern. Memory
+is locked meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def other(number: int) -> TableName:
 
 
 def with_others(fact: Fact, count: int) -> SharedCache:
-    """What the facts are about, and so many tables of other databases, each of them written by an open transaction."""
+    """The tables of the facts, and this many tables of other databases, each of them written by an open transaction."""
     cache = new_cache(has_peers=fact.has_peers)
     finish(cache, begin(cache), FENCE)
     hold_others(cache, count, facets_of_others(fact))
@@ -43,7 +43,7 @@ def with_others(fact: Fact, count: int) -> SharedCache:
 
 
 def facets_of_others(fact: Fact) -> frozenset[Facet]:
-    """What is held of them. Constraints of any table go with a change of keys, as few are held."""
+    """The cached ones of them. Constraints of any table are dropped when keys change, as few are cached."""
     held = {Facet.TABLE} if fact.event.scope.foreign_keys else {Facet.TABLE, Facet.CONSTRAINTS}
     return frozenset(held)
 
@@ -72,7 +72,7 @@ def _hold(cache: SharedCache, number: int, facets: Collection[Facet]) -> None:
 NARROW = [
     pytest.param(fact, id=label)
     for label, fact in FACTS
-    # Not: what cannot be told apart from anything else.
+    # Except what cannot be distinguished from anything else.
     if not (fact.event.scope.everything or fact.event.scope.whole_catalogs)
 ]
 
@@ -92,7 +92,7 @@ def test_an_event_costs_the_same_beside_many_tables(fact: Fact) -> None:
 
 
 def test_the_end_of_a_catalog_costs_as_much_for_each_of_its_databases() -> None:
-    """Not for each of them a look at the tables of all."""
+    """It does not examine all tables for each of them."""
     dropped = ev.CatalogDropped(header("DROP_CATALOG", None), catalog_name=CATALOG)
     took = {}
     for count in (FEW, MANY):

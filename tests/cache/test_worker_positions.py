@@ -1,4 +1,4 @@
-"""What worker processes tell each other: one slot each, read by all."""
+"""Positions that worker processes share: one slot each, read by all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions and statistics read with a write-id list: from memory where the tag covers it, as the store answers."""
+"""Partitions and statistics read with a write-id list: from memory if the tag covers the list, equal to the store's."""
 
 from __future__ import annotations
 
@@ -130,7 +130,8 @@ def _statistics(name: str, part: str | None, values: int) -> ttypes.ColumnStatis
 
 
 def _insert(server: Server, part: str, *, ends: str = "commit") -> str:
-    """A transaction that writes a partition's and a table's statistics, as an INSERT; the list it wrote with."""
+    """A transaction that writes a partition's and a table's statistics, like an INSERT. Returns the list it wrote
+    with."""
     client = server.transactions
     txn_id = client.open()
     client.allocate([txn_id], "u")
@@ -177,7 +178,7 @@ def _now(server: Server) -> str:
 
 
 def _lists(server: Server) -> dict[str, str]:
-    """Writes by a committed, an aborted and an open transaction, and lists of readers in between."""
+    """Writes by a committed, an aborted and an open transaction, with lists of readers in between."""
     lists = {"first": _now(server)}
     _insert(server, "0")
     lists["after a commit"] = _now(server)
@@ -195,9 +196,9 @@ MODES = ["check", "trust"]
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_read_with_a_list_answers_as_the_store_does(mode: str, servers: MakeServer) -> None:
-    """Whoever it is, before and after the events were applied, twice.
+    """For each reader, before and after the events were applied, twice.
 
-    What `trust` may show to a list of before them is what there was before them.
+    With `trust`, a reader with a list from before them may get the state before them.
     """
     writer, here = servers(), servers(CacheOptions(modes=ReadModes(trust_write_ids=mode == "trust")))
     table_id = _make(writer)
@@ -220,7 +221,7 @@ def test_every_read_with_a_list_answers_as_the_store_does(mode: str, servers: Ma
 
 @pytest.mark.parametrize("mode", MODES)
 def test_covered_lists_are_answered_from_memory(mode: str, servers: MakeServer) -> None:
-    """In `trust` without a statement where the request has a table id, else with the one of the shared check."""
+    """With `trust`, without a statement if the request has a table id; otherwise with that of the shared check."""
     here = servers(CacheOptions(modes=ReadModes(trust_write_ids=mode == "trust")))
     table_id = _make(here)
     lists = _lists(here)
@@ -228,7 +229,7 @@ def test_covered_lists_are_answered_from_memory(mode: str, servers: MakeServer) 
     for who in covered:
         for what, ask in (READS | AGGREGATES).items():
             if what == "absent":
-                continue  # the text of the exception is the store's
+                continue  # the exception's text is the store's
             ask(here.store, lists[who], table_id)
             here.reads.clear()
             with count_statements(here.database) as seen:
@@ -241,7 +242,7 @@ def test_covered_lists_are_answered_from_memory(mode: str, servers: MakeServer) 
 def test_names_of_partitions_are_read_while_nobody_waits_for_memory(
     servers: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A planner names all partitions that a query reads, with each question for their statistics."""
+    """A query planner names all partitions that a query reads, in each request for their statistics."""
     here = servers()
     table_id = _make(here)
     under_the_lock = []

@@ -1,4 +1,5 @@
-"""Reads with a write-id list (P2, P5): what the tag covers, whom the list names, which table id is asked for."""
+"""Reads with a write-id list (P2, P5): which lists the tag covers, which table the list names, which table id is
+requested."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def make(server: Server, name: str = "t", **parameters: str) -> int:
 
 
 def list_of(server: Server, name: str = "t") -> str:
-    """What a session that begins now may see."""
+    """What a session that starts now may read."""
     return server.transactions.valid(f"d.{name}")[0].to_text()
 
 
@@ -96,7 +97,7 @@ def test_a_list_that_the_tag_covers_is_answered_from_memory(here: Server) -> Non
 def test_a_long_list_is_not_read_while_others_wait_for_memory(
     end: str, here: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A range of a few characters is a million ids, which take a tenth of a second to list."""
+    """A range of a few characters stands for a million ids, which take a tenth of a second to enumerate."""
     read(here, list_of(here))
     parse_text = ValidWriteIdList.parse
     under_the_lock = []
@@ -134,7 +135,7 @@ def test_the_tag_follows_allocation_commit_and_abort(here: Server) -> None:
 
 
 def test_a_list_that_the_tag_does_not_cover_goes_to_the_database(servers: MakeServer) -> None:
-    """P5: the entry was loaded while the transaction was open, and its commit was not applied."""
+    """P5: the entry was loaded while the transaction was open, and its commit has not been applied."""
     here, elsewhere = servers(TRUST), servers()
     make(elsewhere)
     client = elsewhere.transactions
@@ -201,7 +202,7 @@ def test_in_trust_mode_a_single_partition_that_is_not_held_is_loaded(servers: Ma
 
 @pytest.mark.parametrize("none", [f"null:7:{2**63 - 1}::", f"d.t:{2**63 - 1}:{2**63 - 1}::"])
 def test_in_trust_mode_a_list_that_stands_for_none_is_checked(servers: MakeServer, none: str) -> None:
-    """It says nothing of what its reader has seen: what others have committed is shown, as to readers without one."""
+    """It does not show what its reader has seen: commits of others are visible, as for readers without a list."""
     here, elsewhere = servers(CacheOptions(modes=ReadModes(trust_write_ids=True))), servers()
     name, version = TableName(CATALOG, "d", "t"), ReadVersion(valid_write_ids=none, table_id=make(elsewhere))
     reads = (
@@ -219,7 +220,7 @@ def test_in_trust_mode_a_list_that_stands_for_none_is_checked(servers: MakeServe
 
 @pytest.mark.parametrize("who", ["read", "poller"])
 def test_trust_shows_nothing_older_than_what_the_database_has_shown(who: str, servers: MakeServer) -> None:
-    """P3: an answer of the store may hold what memory has not; a check, or the poller, catches up with it, once."""
+    """P3: an answer of the store may be newer than memory; a check, or the poller, catches up once."""
     here, elsewhere = servers(TRUST), servers()
     table_id = make(elsewhere)
     valid = list_of(elsewhere)
@@ -265,7 +266,7 @@ def test_trust_ends_where_the_poller_does_not_follow(servers: MakeServer) -> Non
 
 
 def test_another_table_under_the_same_name_is_not_taken_for_it(servers: MakeServer) -> None:
-    """HIVE-28551: write ids begin again after a drop and a creation; only the id tells."""
+    """HIVE-28551: write ids start again after a drop and a creation; only the table id differs."""
     here, elsewhere = servers(TRUST), servers()
     first = make(elsewhere)
     write(elsewhere, "old")
@@ -282,7 +283,7 @@ def test_another_table_under_the_same_name_is_not_taken_for_it(servers: MakeServ
 
 @pytest.mark.parametrize("with_id", [True, False])
 def test_a_reader_who_saw_the_table_is_not_told_that_there_is_none(with_id: bool, servers: MakeServer) -> None:
-    """Memory knows all names of the database as they were before the table was created."""
+    """Memory has all names of the database from before the table was created."""
     here, elsewhere = servers(TRUST), servers()
     make(elsewhere, "u")
     here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"))
@@ -372,7 +373,7 @@ def test_a_commit_that_nobody_can_resolve_voids_all_tags(servers: MakeServer) ->
     for name in ("t", "u"):
         make(elsewhere, name)
     elsewhere.objects.writes.tables.create_table(table("d", "plain", version="old"))
-    txn_id = elsewhere.transactions.open()  # it writes nothing: no row of TXN_TO_WRITE_ID tells of it
+    txn_id = elsewhere.transactions.open()  # it writes nothing: it has no row in TXN_TO_WRITE_ID
     here = servers()
     for name in ("t", "u", "plain"):
         read(here, None, name=name)
@@ -384,7 +385,7 @@ def test_a_commit_that_nobody_can_resolve_voids_all_tags(servers: MakeServer) ->
 def test_a_commit_of_which_the_database_knows_a_part_is_of_any_table(
     servers: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Write ids are forgotten table by table; and Hive 4 takes a claim back with a commit, and logs nothing else."""
+    """Write ids are deleted table by table; and Hive 4 withdraws a claim with a commit, and logs nothing else."""
     elsewhere = servers()
     for name in ("t", "u"):
         make(elsewhere, name)
@@ -486,7 +487,7 @@ def test_a_commit_that_sets_a_parameter_is_seen_although_it_names_no_table(serve
 def test_a_commit_of_which_nothing_else_is_told_tells_of_its_parameter(
     servers: MakeServer, opened_with: dict[str, object], committed_with: dict[str, object]
 ) -> None:
-    """Hive logs neither of these commits, and takes their keys and values all the same."""
+    """Hive logs neither of these commits, but applies their keys and values."""
     here, elsewhere = servers(), servers()
     table_id = make(elsewhere, **{"_meta.offset": "1"})
     assert read(here, None)[0].parameters["_meta.offset"] == "1"
@@ -523,8 +524,8 @@ def test_the_tracker_remembers_a_bounded_number_of_transactions() -> None:
 
 @pytest.mark.parametrize("has_peers", [False, True])
 def test_ids_between_the_first_and_the_last_of_a_call_may_be_of_others(has_peers: bool) -> None:
-    """Hive logs the first and the last. One between them that another call has opened may have got write ids before the
-    first event that was seen: what it commits is asked for."""
+    """Hive logs the first and the last. A transaction between them that another call has opened may have got write ids
+    before the first event that was seen: what it commits is looked up."""
     tracker = TransactionTracker(has_peers=has_peers)
     opened = ev.TransactionsOpened(_header(1), range(6, 9))
     commits = [ev.TransactionCommitted(_header(3), txn_id) for txn_id in (6, 7, 8)]
@@ -559,7 +560,7 @@ def test_a_transaction_with_several_write_ids_raises_all_of_them() -> None:
 
 
 def test_a_transaction_that_reads_its_own_write_vouches_for_nobody_else(servers: MakeServer) -> None:
-    """Its list calls its own write id valid; the entry that its read loads has not got the write yet."""
+    """Its list treats its own write id as valid; the entry that its read loads does not have the write yet."""
     here, elsewhere = servers(TRUST), servers()
     table_id = make(elsewhere)
     client = elsewhere.transactions
@@ -575,7 +576,7 @@ def test_a_transaction_that_reads_its_own_write_vouches_for_nobody_else(servers:
 
 
 def _clean_away(server: Server, txn_id: int) -> None:
-    """What Hive's cleaner does to an aborted transaction once its files are gone."""
+    """What Hive's cleaner does to an aborted transaction once its files are deleted."""
     with server.database.writing() as connection:
         connection.execute(text(f'DELETE FROM "TXN_TO_WRITE_ID" WHERE "T2W_TXNID" = {txn_id}'))
         connection.execute(text(f'DELETE FROM "TXN_COMPONENTS" WHERE "TC_TXNID" = {txn_id}'))
@@ -619,7 +620,7 @@ def test_lists_that_nothing_covers_do_not_load_a_table_again_and_again(servers: 
 
 @pytest.mark.parametrize("table_id", [True, False])
 def test_seeded_write_ids_are_not_taken_for_those_that_memory_has(servers: MakeServer, table_id: bool) -> None:
-    """Seeding logs no event, as in Hive: until one tells of the table, the database answers lists with seeded ids."""
+    """Seeding logs no event, as in Hive: until an event names the table, the database answers lists with seeded ids."""
     here, elsewhere = servers(), servers()
     known_id = make(here)
     asked_id = known_id if table_id else None

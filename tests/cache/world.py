@@ -91,7 +91,7 @@ class Server:
 
     @property
     def store(self) -> MetadataStore:
-        """What clients of this server see."""
+        """What clients of this server get."""
         return Both(self.cache.reads, self.objects.writes)
 
     def write_dump(self, path: Path) -> bool:
@@ -103,7 +103,7 @@ class Server:
         return True
 
     def close(self) -> None:
-        """Checks the cache's invariants, then lets go."""
+        """Checks the cache's invariants, then closes it."""
         try:
             if self.restore is not None:
                 self.restore.close()
@@ -197,7 +197,7 @@ def create_database(store: MetadataStore, name: str, **parameters: str) -> None:
 
 
 def changed_table(store: MetadataStore, database: str, name: str, **parameters: str) -> ttypes.Table:
-    """The table as it is, with these parameters."""
+    """The table with these parameters."""
     changed = copy.deepcopy(store.reads.tables.get_table(TableName(CATALOG, database, name)))
     changed.parameters = {**(changed.parameters or {}), **parameters}
     return changed
@@ -205,7 +205,7 @@ def changed_table(store: MetadataStore, database: str, name: str, **parameters: 
 
 def encoded(ask: Callable[[], Any]) -> Any:
     """Returns an answer as bytes, or the exception's type and text; two stores must agree on it. Any exception that no
-    client would get is a defect, of the test or of both stores."""
+    client would get is a defect, either of the test or of both stores."""
     try:
         answer = ask()
     except TException as error:

@@ -49,7 +49,7 @@ def name_of(values: Sequence[str]) -> str:
 
 
 def partition(values: Sequence[str], number: int = 0, location: str | None = "", **changes: object) -> Partition:
-    """An ordinary partition; `location` empty: where Hive puts it."""
+    """An ordinary partition. An empty `location` means Hive's default."""
     made = Partition(
         list(values),
         "sales",
@@ -119,7 +119,7 @@ parameters = st.one_of(
 
 @st.composite
 def partitions(draw: st.DrawFn, values: tuple[str, str] | None = None) -> Partition:
-    """Generates any partitions: with all or some fields, locations anywhere, descriptors equal or not."""
+    """Generates arbitrary partitions: with all or some fields, any locations, and equal or different descriptors."""
     chosen = values if values is not None else draw(all_values)
     made = partition(chosen, draw(st.integers(0, 3)))
     made.createTime = draw(st.sampled_from([0, 1_700_000_000, -1, None]))

@@ -1,4 +1,4 @@
-"""What does not fit into the budget is served and not kept, and is not read to its end."""
+"""Data that does not fit into the budget is returned, but not cached and not loaded completely."""
 
 from __future__ import annotations
 

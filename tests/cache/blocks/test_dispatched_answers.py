@@ -1,4 +1,4 @@
-"""Replies through the dispatcher: from a cached store and from the database itself they are the same bytes."""
+"""Replies through the dispatcher from a cached store are byte for byte equal to those from the database."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def server(sqlite_database: Database, tmp_path: Path) -> Iterator[Server]:
         TableName(CATALOG, "d", "t"), [partition(owner, one, ka=one[1], kb="x") for one in values]
     )
     made.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t"), ByNames(())))
-    # Some of the set changed since its block was made.
+    # Some partitions of the set changed after its block was built.
     store.writes.partitions.alter_partitions(
         TableName(CATALOG, "d", "t"), [partition(owner, values[2], ka="new", kb="")]
     )

@@ -1,4 +1,4 @@
-"""Spliced results are the bytes that encoding the structs would give."""
+"""Spliced results are byte for byte equal to the encoded structs."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_partition_specs_are_grouped_from_the_encoding_as_from_structs(
 
 
 def test_partitions_that_differ_in_what_follows_their_parameters_are_grouped_whole() -> None:
-    """Here the catalog's name: what a spec leaves out of each partition is not equally long."""
+    """Here the name of the catalog: the parts that a spec omits from each partition differ in length."""
     held = []
     for hour, catalog in (("1", "other"), ("2", "hive"), ("3", None)):
         one = partition(("2024-01-01", hour), 0)

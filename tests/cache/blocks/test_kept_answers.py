@@ -1,4 +1,4 @@
-"""Which encoded answers are kept: small ones at once, large ones when they come again, none beyond its share."""
+"""Which encoded answers are cached: small ones at once, large ones when they are repeated, and none above its share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables with very many partitions stay usable, and cost little."""
+"""Tables with very many partitions remain usable at a low cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def large_set(count: int) -> PartitionSet:
 
 
 def use(held: PartitionSet, count: int, cpu_s: Callable[[str, float], None]) -> None:
-    """Selects little of much, changes little of much; tells the CPU time of each step."""
+    """Selects and changes a few of many partitions. Returns the CPU time of each step."""
     day = [*ordinary(24 * 100)][-24:]
     names = [held.name_of(one.values) for one in day]
     questions: dict[str, PartitionSelection] = {
@@ -70,7 +70,7 @@ def test_a_table_of_100_000_partitions() -> None:
 @pytest.mark.soak
 @pytest.mark.long
 def test_a_table_of_a_million_partitions() -> None:
-    """Right answers; how long they take is measured by `python -m benchmarks compare`."""
+    """The answers are correct. `python -m benchmarks compare` measures the time."""
     spent: dict[str, float] = {}
     use(large_set(1_000_000), 1_000_000, spent.__setitem__)
     print({label: f"{seconds * 1000:.2f} ms" for label, seconds in spent.items()})
@@ -109,7 +109,7 @@ print(json.dumps([held_bytes() - before, sum(one.memory_bytes() for one in held)
 
 
 def growth(count: int, how: str) -> tuple[int, int]:
-    """Of a process that holds so many partitions more, and what the cache is charged with for them."""
+    """Memory of a process that holds this many more partitions, and the amount that the cache accounts for them."""
     ran = subprocess.run([sys.executable, "-c", GROWTH, str(count), how], capture_output=True, text=True, check=True)
     grown, charged = json.loads(ran.stdout)
     print(f"{grown / count:.0f} bytes {how} per partition, charged with {charged / count:.0f}")
@@ -128,9 +128,9 @@ def test_partitions_are_charged_with_what_is_allocated(count: int) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("count", [100_000, 1_000_000])
 def test_the_process_grows_by_what_partitions_are_charged_with(count: int) -> None:
-    """Beside partitions that it holds already: with the first ones come some 10 MB, however many they are. A load
-    spreads short-lived objects over the interpreter's arenas of 1 MiB, and one object that stays keeps its arena, whose
-    free pools the next load uses."""
+    """Measured in addition to partitions that are already cached: the first ones need some 10 MB, however many they
+    are. A load spreads short-lived objects over the interpreter's arenas of 1 MiB. One object that remains keeps its
+    arena, whose free pools the next load uses."""
     grown, charged = growth(count, "resident")
     assert grown / count < 250
     assert abs(grown - charged) < 0.05 * charged + 6 * 2**20

@@ -1,4 +1,4 @@
-"""A set of partitions, whatever happens to it, holds what a dictionary of them would, byte for byte."""
+"""After any operations, a set of partitions holds the same bytes as a dictionary of them would."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def expected_list(chosen: Sequence[Partition]) -> bytes:
 
 
 def check_selection(selected: SelectedPartitions, model: dict[str, Partition], names: Sequence[str]) -> None:
-    """The selected ones are those of these names, in every form that an answer has."""
+    """Exactly the partitions of these names are selected, in each form of an answer."""
     assert selected.names() == list(names)
     assert elements(selected) == expected_list([model[name] for name in names])
     encoded = list_header(11, len(names), compact=False) + b"".join(
@@ -89,13 +89,13 @@ def test_a_block_holds_any_partitions(held: list[Partition]) -> None:
     model = by_name(held)
     whole = PartitionSet(KEYS, held, complete=True)
     check(whole, model)
-    travelled = pickle.loads(pickle.dumps(whole))  # as from the process that reads for the prewarm
+    travelled = pickle.loads(pickle.dumps(whole))  # as in the process that reads for the prewarm
     check(travelled, model)
     assert travelled.memory_bytes() == whole.memory_bytes()
 
 
 class Changes(RuleBasedStateMachine):
-    """Changes in any order, with new blocks made meanwhile."""
+    """Changes in any order, with new blocks built in between."""
 
     known = Bundle("known")
 

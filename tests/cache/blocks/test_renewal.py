@@ -1,4 +1,4 @@
-"""Changes that outgrow a block end up in a new one, and the account says what the new one costs."""
+"""Changes that outgrow a block are moved into a new one, and the accounted size is that of the new one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Segments that are evicted, loaded, cut and joined in any order: what a set answers is what the table has.
+"""Segments that are evicted, loaded, split and merged in any order: the answers of a set are those of the table.
 
-The model is the table. A selection is asked of the segments that it may touch; where all of these are complete and
-nothing of it is missing, the answer must be the table's, byte for byte; else nothing is answered.
+The model is the table. A selection reads the segments that it may touch. If all of these are complete and nothing of it
+is missing, the answer must be the table's, byte for byte; otherwise there is no answer.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ SELECTIONS: list[PartitionSelection] = [
 
 
 def selected_names(table: dict[str, Partition], selection: PartitionSelection) -> list[str]:
-    """What the table has of it, decided without segments."""
+    """What the table contains of it, computed without segments."""
     names = sorted(table)
     match selection:
         case ByNames(wanted):
@@ -87,14 +87,14 @@ def selected_names(table: dict[str, Partition], selection: PartitionSelection) -
 
 
 def read(table: dict[str, Partition], covered: NameRange) -> list[segments.Segment]:
-    """Segments as a load of the range makes them."""
+    """Segments as built by a load of the range."""
     builder = BlockBuilder(KEYS)
     builder.add_structs(one for name, one in table.items() if covered.holds(name))
     return segments_of(KEYS, builder, complete=True, covered=covered)
 
 
 def check_layout(held: PartitionSet) -> None:
-    """Each name lies in one segment, and what a segment holds lies in its range."""
+    """Each name is in exactly one segment, and the contents of a segment are in its range."""
     firsts = [one.first for one in held.segments]
     assert firsts[0] == ""
     assert firsts == sorted(set(firsts))
@@ -184,13 +184,13 @@ class Layouts(RuleBasedStateMachine):
 
     @rule()
     def travel(self) -> None:
-        """As a dump does."""
+        """As a cache dump does."""
         self.held = PartitionSet.from_parts(self.held.parts())
         self.rebuild = None
 
     @rule(at=st.integers(0, 3))
     def call(self, at: int) -> None:
-        """One that looks its names up now, and chooses among the partitions later."""
+        """Looks up its names now, and selects from the partitions later."""
         self.asked[at] = Asked(self.asked[at].selection)
         self.asked[at].names.look_up(self.held.segments)
 

@@ -1,4 +1,5 @@
-"""Blocks in memory that processes share answer what they answered before, and nobody else's memory is taken for it."""
+"""Blocks in memory that processes share return the same answers as before, and do not use the memory of other
+servers."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def memory_files_open() -> int:
-    """Files in memory that this process has open, those that mappings keep for themselves included."""
+    """Files in memory that this process has open, including those that mappings hold open."""
     gc.collect()
     found = 0
     for one in Path("/proc/self/fd").iterdir():
@@ -64,7 +65,7 @@ def test_a_shared_block_answers_as_it_did(held: list[Partition], others: list[Pa
     check(whole, model)
     copied = PartitionSet.from_parts(whole.parts())
     check(copied, model)
-    # A new block is made of a shared one and of changes.
+    # A new block is built from a shared one and from changes.
     whole.put(others)
     rebuild = whole.begin_rebuild()
     rebuild.run()
@@ -82,7 +83,7 @@ def test_equal_blocks_lie_in_one_file(tmp_path: Path) -> None:
     assert share(sets[0], one) == 0, "it lies there already"
     for held in sets:
         check(held, by_name([*ordinary(2_000)]))
-    # Whoever made it may let go first.
+    # The process that created it may release it first.
     del held, sets[0]
     gc.collect()
     check(sets[0], by_name([*ordinary(2_000)]))
@@ -224,14 +225,14 @@ def test_a_name_that_leads_elsewhere_is_not_followed(kind: str, tmp_path: Path) 
     assert (again.made, again.found) == (1, 0)
     if file is not None:
         os.close(file)
-    if kind != "directory":  # whoever comes next finds the new one
+    if kind != "directory":  # the next process finds the new one
         last = MemoryFiles(tmp_path, 100)
         assert last.hold(SOME) is not None and (last.made, last.found) == (0, 1)
 
 
 def test_a_name_that_leads_to_the_database_takes_no_locks_away(tmp_path: Path) -> None:
-    """SQLite's locks are the process's: closing the file once, however it was opened, takes all of them away, and two
-    processes would write at once. A number of an open file is another file's once its owner has let go of it."""
+    """SQLite's locks belong to the process: closing the file once, however it was opened, releases all of them, and two
+    processes would write at once. The number of a file that its owner has closed may belong to another file."""
     links = tmp_path / "links"
     links.mkdir()
     assert MemoryFiles(links, 100).hold(SOME) is not None
@@ -290,7 +291,7 @@ def test_processes_share_pages_and_one_that_is_killed_takes_nothing_along(anothe
     os.kill(another, signal.SIGKILL)
     os.waitid(os.P_PID, another, os.WEXITED | os.WNOWAIT)
     check(held, by_name([*ordinary(2_000)]))
-    # Its name leads nowhere now: the next one makes the file anew.
+    # Its name no longer exists: the next process creates the file again.
     later = MemoryFiles(tmp_path, 100)
     again = PartitionSet(KEYS, ordinary(2_000), complete=True)
     assert share(again, later) == 1

@@ -1,4 +1,4 @@
-"""Equal parts of tables are held once, and tables stay equal to what was read."""
+"""Equal parts of tables are stored once, and tables remain equal to what was read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_equal_descriptions_of_the_format_are_one_struct_and_others_are_not() ->
         one.sd.serdeInfo = ttypes.SerDeInfo(None, "serde", {"a": "1", "b": "2"})
         one.sd.skewedInfo = ttypes.SkewedInfo(["x"], [["1"]] if number < 2 else [["2"]], {})
         one.sd.bucketCols, one.sd.sortCols, one.sd.parameters = [], [], {}
-    tables[2].sd.serdeInfo.parameters = {"b": "2", "a": "1"}  # equal as a struct, another order in the answer
+    tables[2].sd.serdeInfo.parameters = {"b": "2", "a": "1"}  # equal as a struct, but in another order in the answer
     tables[1].sd.bucketCols = ["x"]
     before, answers = copy.deepcopy(tables), [encoded_value(one) for one in tables]
     for one in tables:
@@ -69,7 +69,7 @@ def test_what_a_caller_does_with_its_answer_changes_no_other_table(servers: Make
 @pytest.mark.parametrize("length", [10_000, 100_000])
 @pytest.mark.parametrize("what", ["columns", "serdes"])
 def test_what_is_remembered_to_be_shared_is_bounded(what: str, length: int) -> None:
-    """P11: it stays when its tables are gone, and no budget counts it."""
+    """P11: otherwise it would remain after its tables are gone, outside of any budget."""
     shared = SharedParts()
     tracemalloc.start()
     try:
@@ -107,7 +107,7 @@ def test_the_serdes_of_a_table_that_changes_are_not_all_kept(servers: MakeServer
 
 
 def _serdes() -> int:
-    """Structs with such a literal that are alive."""
+    """Live structs with this literal."""
     return sum(
         type(one) is ttypes.SerDeInfo and len((one.parameters or {}).get("avro.schema.literal", "")) == 100_000
         for one in gc.get_objects()

@@ -1,4 +1,5 @@
-"""Statistics are held by column: what was asked for in parts answers the whole, and absence is known, not guessed."""
+"""Statistics are cached by column: parts that were read separately answer the whole, and absence is known, not
+assumed."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def here(servers: MakeServer) -> Server:
     server.store.writes.partitions.add_partitions(
         TableName(*T), [partition(made, (str(number),)) for number in range(3)]
     )
-    # Made at different times: an answer tells the latest of its own columns.
+    # Loaded at different times: an answer contains the latest time of its own columns.
     for column, made_s in (("a", 100), ("b", 300)):
         server.objects.writes.statistics.update_table_column_statistics(_statistics(column, 7, made_s, None))
         of_partitions = [_statistics(column, made_s, made_s, name) for name in NAMES[:2]]
@@ -128,7 +129,8 @@ def _loaded(column: str, names: Sequence[str]) -> LoadedColumns:
 
 
 def test_a_column_more_or_less_weighs_that_one_alone() -> None:
-    """While memory is locked: not the structs of all other columns, for which each is encoded."""
+    """While memory is locked, only the changed column is measured, since the structs of all others would have to be
+    encoded."""
     names = tuple(f"p={number}" for number in range(30))
     question = ("hive", names)
     partitions = frozenset((str(number),) for number in range(30))
@@ -156,7 +158,7 @@ def test_a_column_more_or_less_weighs_that_one_alone() -> None:
 
 @pytest.mark.parametrize("merged", [False, True])
 def test_memory_is_locked_no_longer_for_the_statistics_of_many_partitions(merged: bool, servers: MakeServer) -> None:
-    """Neither when they are loaded, nor when they are answered from memory."""
+    """Neither when they are loaded nor when they are returned from memory."""
     server = servers()
     create_database(server.store, "d")
     made = table("d", "t", (("p", "string"),))
