@@ -1,4 +1,4 @@
-"""Work beside the calls: it goes on after errors, wakes early, and ends when told."""
+"""Background work: it continues after errors, wakes early, and ends on request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAY_S = 86_400.0
 
 
 class Waits(threading.Event):
-    """An event that tells how long it is waited for."""
+    """An event that records how long it is waited for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ def test_nothing_is_done_in_the_first_pause_unless_woken() -> None:
 
 @pytest.mark.parametrize("pause_s", [0.001, 3601.0, 7 * DAY_S, 36_500 * DAY_S])
 def test_a_pause_is_as_long_as_the_work_says(pause_s: float) -> None:
-    """Pauses ended after an hour: what was set to run once a day ran 24 times."""
+    """Pauses ended after an hour: a daily task ran 24 times a day."""
     task = BackgroundTask("test", lambda: pause_s, first_pause_s=pause_s)
     task._woken = waits = Waits()
     task.start()
@@ -107,7 +107,7 @@ def test_an_error_is_logged_and_does_not_end_the_task(caplog: pytest.LogCaptureF
 
 
 def test_an_error_that_stays_has_its_trace_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A database that refuses the account: each task would write a trace every five seconds."""
+    """A database that refuses the account: each task would write a traceback every five seconds."""
     failed = threading.Semaphore(0)
 
     def work() -> float:

@@ -1,4 +1,4 @@
-"""The cache's part of a server's stop and reload, whatever somebody has done to the poller before."""
+"""The cache's part in a server's stop and reload, after any commands to the poller."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_server_stops_and_reloads_whatever_its_poller_does(status: PollerStatu
     assert service.admin_sources is not None
     poller = service.admin_sources.poller
     assert poller is not None
-    poller.ensure_applied(0, 30)  # the first step, which leads from NEEDS_RESYNC to ACTIVE
+    poller.ensure_applied(0, 30)  # the first step, from NEEDS_RESYNC to ACTIVE
     BEFORE[status](poller)
     assert poller.status is status
     assert service.reload(configured(tmp_path, admin__enabled=True, admin__port=0, cache__exclude="shop.*"))[0] == [
@@ -79,7 +79,7 @@ def test_without_a_cache_the_status_of_the_poller_is_disabled(tmp_path: Path) ->
 
 @pytest.mark.parametrize("warm", ["full", "names", "off"])
 def test_after_a_resync_the_cache_is_warmed_again(warm: str, tmp_path: Path) -> None:
-    """Nobody reads meanwhile: with `full` all tables come back, otherwise those that were read not long ago."""
+    """Nobody reads meanwhile: with `full`, all tables are loaded again, otherwise those that were read recently."""
     service = Service(configured(tmp_path, admin__enabled=True, admin__port=0, cache__warm=warm))
     uri = service.start()
     try:
@@ -115,8 +115,8 @@ def test_after_a_resync_the_cache_is_warmed_again(warm: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("poll_interval_s", [0, 3600])
 def test_a_resync_that_is_due_does_not_wait_for_the_next_poll(poll_interval_s: int, tmp_path: Path) -> None:
-    """Reads are answered by the database until then, and bring it about no sooner. Before, that took up to an hour
-    where nothing is warmed up."""
+    """Until then, reads are answered by the database, and do not bring it about sooner. Before, that took up to an hour
+    if nothing is prewarmed."""
     service = Service(
         configured(
             tmp_path, admin__enabled=True, admin__port=0, cache__warm="off", events__poll_interval_s=poll_interval_s

@@ -1,4 +1,4 @@
-"""When the server's certificate ends is a metric, and a line of the log before it is too late."""
+"""The expiry of the server's certificate is a metric, and a warning in the log in good time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor: each finding provoked on a real database, and nothing found on a sound one."""
+"""`hms-cache check`: each finding provoked on a real database, and no findings on a sound one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def served(tmp_path: Path) -> Iterator[str]:
 def execute(tmp_path: Path) -> Execute:
     def run(statement: str) -> None:
         with closing(sqlite3.connect(tmp_path / "hms.db", timeout=30)) as connection, connection:
-            connection.execute("PRAGMA ignore_check_constraints = ON")  # as databases made by Hive 3.1 have none
+            connection.execute("PRAGMA ignore_check_constraints = ON")  # databases made by Hive 3.1 have none
             connection.execute(statement)
 
     return run
@@ -122,7 +122,7 @@ def test_all_findings_are_told_at_once(served: str, tmp_path: Path, execute: Exe
 def test_an_address_that_clients_are_told_and_cannot_reach_is_told(
     host: str, advertised: str, told: bool, tmp_path: Path
 ) -> None:
-    """As of a site file, which names the metastores and not where to listen."""
+    """As in a site file, which names the metastores but not the address to listen on."""
     settings = configured(tmp_path, server__host=host, server__advertised_uris=advertised).settings
     assert any("no other machine reaches it" in one for one in texts(run_checks(settings), "warning")) == told
 
@@ -153,7 +153,7 @@ def test_another_limit_of_open_transactions_is_told(served: str, tmp_path: Path)
 
 
 def test_events_that_a_peer_keeps_for_longer_are_told(served: str, tmp_path: Path) -> None:
-    """Each server of the database deletes them by its own setting: the shortest one counts."""
+    """Each server of the database deletes them by its own setting: the shortest one applies."""
     settings = configured(tmp_path, cache__peers="hive4", events__retention_s=3600).settings
     (warning,) = texts(run_checks(settings, (served,)), "warning")
     assert warning == (
@@ -198,7 +198,7 @@ def test_a_schema_that_was_changed_is_told(tmp_path: Path, execute: Execute) -> 
 def test_a_schema_that_cannot_be_served_is_left_as_it_is(
     tmp_path: Path, execute: Execute, statement: str, problem: str
 ) -> None:
-    """By all that look at it, and by the server: it made rows in some tables, and failed at others."""
+    """By all commands that examine it, and by the server, which created rows in some tables and failed at others."""
     configuration = configured(tmp_path)
     settings = configuration.settings
     create_schema(settings)
@@ -247,7 +247,7 @@ def test_a_writer_that_logs_after_its_commits_is_told(tmp_path: Path, database_s
     engine = create_engine(make_url(url).set(drivername="mysql+pymysql"), isolation_level="AUTOCOMMIT")
     commands = (
         "UPDATE NOTIFICATION_LOG SET EVENT_TIME = EVENT_TIME - 3600",
-        # What such a writer has committed when it has not logged yet, or ended before it could.
+        # What such a writer has committed without having logged it yet, or before it ended.
         "INSERT INTO TBLS (TBL_ID, CREATE_TIME, LAST_ACCESS_TIME, RETENTION, DB_ID, TBL_NAME, TBL_TYPE, SD_ID,"
         " IS_REWRITE_ENABLED) SELECT TBL_ID + 1, CREATE_TIME, 0, 0, DB_ID, 'Late', TBL_TYPE, SD_ID, 0 FROM TBLS",
     )
@@ -257,7 +257,7 @@ def test_a_writer_that_logs_after_its_commits_is_told(tmp_path: Path, database_s
             connection.execute(text(command))
         (error,) = texts(run_checks(configuration.settings), "error")
         assert error.startswith("no event names 1 of the 2 newest tables, the last of them shop.late")
-        # Its event arrives, and nothing shows any more: that is why peers are asked as well.
+        # Its event arrives, and nothing is visible any more: this is why peers are asked, too.
         connection.execute(
             text(
                 "INSERT INTO NOTIFICATION_LOG (NL_ID, EVENT_ID, EVENT_TIME, EVENT_TYPE, CAT_NAME, DB_NAME, TBL_NAME,"
@@ -288,7 +288,7 @@ def test_a_schema_that_is_not_served_is_told(tmp_path: Path, database_servers: S
 
 @pytest.fixture
 def database_for_java(database_servers: ServerLookup) -> Iterator[str]:
-    """URL of a MariaDB database that Hive's own script made, with an account that has a password, as Java wants it."""
+    """URL of a MariaDB database made by Hive's own script, with an account that has a password, as Java requires."""
     server = database_servers("mariadb")
     url = server.create_database()
     load_schema(fetch(), url)
@@ -412,7 +412,7 @@ def test_the_servers_are_checked_as_well(tmp_path: Path, database_servers: Serve
 def test_databases_that_lose_commits_in_a_crash_are_told_where_leases_rely_on_them(
     tmp_path: Path, database_servers: ServerLookup, kind: str
 ) -> None:
-    """The databases of these tests write nothing to the disk in time."""
+    """The databases of these tests do not flush writes to the disk in time."""
     server = database_servers(kind)
     url = server.initialized_database()
     settings = {"cache__exactness": "lease", "lease__secret": "a secret of this test"}

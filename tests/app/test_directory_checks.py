@@ -1,4 +1,4 @@
-"""`hms-cache check` on directories: what is left without a row, and rows that lost theirs."""
+"""`hms-cache check` on directories: those without a row, and rows without a directory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def warehouse(installation: Path, tmp_path: Path) -> Iterator[Path]:
-    """The same, as it was before each test."""
+    """The same, restored before each test."""
     for name in ("warehouse", "far"):
         shutil.copytree(installation / name, tmp_path / name)
     yield installation
@@ -123,7 +123,7 @@ def test_too_many_partitions_are_left_out_and_that_is_said(warehouse: Path, monk
 def test_a_directory_of_a_partition_elsewhere_is_somebodys_however_many_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, is_judged: bool
 ) -> None:
-    """Who is told that no row names it may delete it."""
+    """A user may delete a directory that is reported as unused."""
     service = Service(configured(tmp_path))
     uri = service.start()
     root = tmp_path / "warehouse" / "shop.db"

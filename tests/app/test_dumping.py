@@ -1,4 +1,4 @@
-"""A server that is stopped, or killed, and started again with its dump."""
+"""A server that is stopped or killed, and started again with its cache dump."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def test_a_server_that_is_stopped_starts_with_what_it_held(tmp_path: Path) -> No
 
 
 def test_what_is_dropped_on_command_does_not_come_back(tmp_path: Path) -> None:
-    """Who commands it has changed the database by hand, and a resync follows what no event tells: the dump tells what
-    was before."""
+    """The database was changed by hand, and a resync is to apply what no event contains: the dump holds the state
+    before."""
     service, uri = start(tmp_path)
     make_tables(uri)
     read_all(uri)
@@ -84,7 +84,7 @@ def test_what_is_dropped_on_command_does_not_come_back(tmp_path: Path) -> None:
                 cache.forget(key)
             case "partitions":
                 cache.forget_partitions(key, (("1",),))
-            case "reset":  # a resync, or another history of the log: what was before may be of that
+            case "reset":  # a resync, or another history of the log: the earlier state may belong to it
                 cache.reset("a test", cache.position)
             case _:
                 service.reload(configured(tmp_path, admin__enabled=True, admin__port=0, cache__exclude="x.*"))
@@ -110,7 +110,7 @@ def test_a_dump_taken_before_a_command_does_not_take_its_name(tmp_path: Path, mo
 
 
 def test_a_dump_taken_after_a_command_was_told_lacks_what_it_drops(tmp_path: Path) -> None:
-    """A dump that is captured between the telling and the drop would bring back what is dropped."""
+    """A dump captured between the command and the drop would restore what is dropped."""
     service, uri = start(tmp_path)
     make_tables(uri)
     read_all(uri)
@@ -181,7 +181,7 @@ def test_another_file_of_that_name_stays_as_it_is(kind: str, tmp_path: Path) -> 
 def test_a_server_killed_at_any_moment_answers_as_the_database_does(
     initialized_database_url: str, tmp_path: Path
 ) -> None:
-    """It writes a dump each second, and somebody else changes tables; it is killed at random."""
+    """It writes a dump each second, while another client changes tables; it is killed at random."""
     chance = random.Random(3)
     settings: dict[str, object] = {
         "cache.dump_file": str(tmp_path / "dump"),

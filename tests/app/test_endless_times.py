@@ -1,4 +1,4 @@
-"""Times and numbers without an upper bound: infinity, what no clock reaches, and the largest."""
+"""Times and numbers without an upper bound: infinity, values beyond any clock, and the largest numbers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_server_works_with_all_of_them(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A wait for a file system, for a connection, or for the last calls at the end failed with an OverflowError."""
+    """Waiting for a file system, for a connection, or for the last calls at the end failed with an OverflowError."""
     given = {**all_set_to(value), "database.url": initialized_database_url, "cache.dump_file": str(tmp_path / "dump")}
     service = Service(configured(tmp_path, admin__enabled=True, admin__port=0, **given))
     uri = service.start()

@@ -1,4 +1,4 @@
-"""How soon the system lets the thread of an event loop run."""
+"""How soon the system runs the thread of an event loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHED_GETATTR = {"x86_64": 315, "aarch64": 275}
 
 
 def slice_ns() -> int:
-    """Of this thread, as the system has it."""
+    """The value of this thread in the system."""
     attributes = event_loops._ATTRIBUTES
     found = ctypes.create_string_buffer(attributes.size)
     answer = ctypes.CDLL(None).syscall(SCHED_GETATTR[platform.machine()], 0, found, attributes.size, 0)
@@ -39,7 +39,7 @@ def test_a_thread_that_asks_gets_short_slices_and_others_keep_theirs() -> None:
     thread.start()
     thread.join()
     [(asked, thread_ns, nice)] = found
-    # Linux before 6.12 takes the wish and has no such slices.
+    # Linux before 6.12 accepts the request but has no such slices.
     assert thread_ns == (event_loops.SLICE_NS if asked and before_ns else before_ns)
     assert nice == os.getpriority(os.PRIO_PROCESS, 0) and slice_ns() == before_ns
 

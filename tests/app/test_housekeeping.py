@@ -1,4 +1,4 @@
-"""Housekeeping: what one step of it cannot do keeps no other one from being done."""
+"""Housekeeping: a step that fails does not prevent the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AGE_MS = 10 * 86_400_000
 
 
 def work_for_each_step(database: Database, stores: DatabaseStores) -> None:
-    """Transactions that are over, and a compaction whose worker is gone."""
+    """Ended transactions, and a compaction whose worker is gone."""
     request = ttypes.OpenTxnRequest(num_txns=3, user="u", hostname="h")
     for txn_id in stores.transactions.open_txns(request).txn_ids:
         stores.transactions.abort_txn(ttypes.AbortTxnRequest(txnid=txn_id))
@@ -82,8 +82,8 @@ def test_a_server_may_leave_it_to_others(tmp_path: Path) -> None:
 
 
 def test_time_outs_wait_for_nothing_that_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where millions of rows had piled up, nothing timed out before they were deleted, which took hours: each run found
-    the last one too long ago and gave clients time for a heartbeat."""
+    """If millions of rows had accumulated, nothing timed out before they were deleted, which took hours: each run found
+    that the last one was too long ago, and gave clients time for a heartbeat."""
     settings = configured(tmp_path, transactions__housekeeping_interval_s=0.01).settings
     cleaning, cleaned, runs = threading.Event(), threading.Event(), threading.Semaphore(0)
 
@@ -111,7 +111,7 @@ def test_time_outs_wait_for_nothing_that_takes_long(tmp_path: Path, monkeypatch:
 
 
 def test_a_start_looks_at_the_schema_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a server that takes some queries of its catalog, and was done three times."""
+    """On a database server, it takes several queries of the catalog, and was done three times."""
     settings = configured(tmp_path).settings
     with closing(open_database(settings)) as database:
         require_schema(database, settings)

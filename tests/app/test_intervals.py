@@ -1,4 +1,4 @@
-"""Settings that are intervals: their tasks run that often and no oftener."""
+"""Settings that are intervals: their tasks run exactly that often."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.databases import closing
 PATIENCE_S = 30.0
 DAY_S = 86_400.0
 
-#: Intervals after which something is done at the next call that needs it.
+# Intervals after which something is done at the next call that needs it.
 OF_CALLS = {
     "authentication.token_renew_interval_s",
     "authentication.token_key_update_interval_s",
@@ -63,7 +63,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[float | None]:
 
 
 def waited_for(waits: queue.Queue[float | None]) -> Iterator[float | None]:
-    """Ends at the latest when patience does: some tasks wait again every few seconds."""
+    """Ends when the patience is over, at the latest: some tasks wait again every few seconds."""
     end_s = time.monotonic() + PATIENCE_S
     with contextlib.suppress(queue.Empty):
         while (left_s := end_s - time.monotonic()) > 0:
@@ -121,7 +121,7 @@ def test_each_interval_without_a_limit_may_be_infinite(
     assert "cache.dump_interval_s" in endless
     service = Service(configured(tmp_path, **endless, cache__dump_file=str(tmp_path / "dump")))
     service.start()
-    # Events, their deletion, scheduled queries, and the dump; without Kerberos there are no tokens.
+    # Events, their deletion, scheduled queries, and the dump; without Kerberos, there are no tokens.
     tasks = 4
     for waited_s in waited_for(waits):
         tasks -= waited_s is None

@@ -1,4 +1,4 @@
-"""Lines for people and lines for machines."""
+"""Log lines as text and as JSON."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_audit_lines_pass_at_any_level_and_libraries_only_when_they_warn(capsys:
 
 
 def test_no_line_is_lost_while_a_reload_changes_the_output(capsys: pytest.CaptureFixture[str]) -> None:
-    """The output before may take seconds to close: it writes what waits."""
+    """Closing the previous output may take seconds, since it writes what is waiting."""
     set_up_logging(LogSettings())
 
     class Slow(logging.Handler):

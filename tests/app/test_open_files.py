@@ -1,4 +1,4 @@
-"""Clients get what the system allows beyond what the server needs itself."""
+"""Clients get the open files that the system allows beyond those that the server itself needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hms_cache.app.system.open_files import FILES_FOR_OTHERS, connections_allowe
 
 @pytest.fixture
 def hard_limit() -> Iterator[int]:
-    """The process's own limits are put back afterwards; the soft one is low at the begin."""
+    """The process's own limits are restored afterwards; the soft limit is low at the start."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
     yield hard

@@ -1,4 +1,4 @@
-"""What a server's process asks of the interpreter."""
+"""What a server's process requires from the interpreter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hms_cache.app.process import tune_interpreter
 
 @pytest.fixture
 def interpreter() -> Iterator[None]:
-    """As it was before, afterwards."""
+    """Restored afterwards."""
     thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
     yield
     gc.set_threshold(*thresholds)
@@ -63,7 +63,7 @@ for sent in sys.argv[1:]:
     ],
 )
 def test_a_signal_is_heard_whichever_thread_the_kernel_interrupts(sent: tuple[int, ...], told: list[str]) -> None:
-    """As when one follows another that is on its way to the main thread."""
+    """As when one signal follows another that is being delivered to the main thread."""
     command = [sys.executable, "-c", SIGNALLED, *(str(int(number)) for number in sent)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout.split()) == (0, told), ran.stderr
@@ -109,7 +109,7 @@ print(os.waitstatus_to_exitcode(status), sorted(signals.heard(0)), flush=True)
 
 @pytest.mark.parametrize(("number", "told"), [("SIGHUP", ["reload", "0", "[]"]), ("SIGTERM", ["-15", "[]"])])
 def test_a_signal_to_a_child_is_its_own_from_its_first_moment(number: str, told: list[str]) -> None:
-    """A stop ends it, a reload waits until it takes signals; its parent hears of neither."""
+    """A stop ends it, a reload waits until it accepts signals; its parent gets neither."""
     ran = subprocess.run([sys.executable, "-c", FORKED % number], capture_output=True, text=True, timeout=60)
     assert ran.stdout.split() == told, ran.stderr
 
@@ -128,7 +128,7 @@ if os.fork() == 0:
 
 
 def test_a_child_whose_parent_was_gone_first_ends() -> None:
-    """Nobody would send it a signal any more. Its pipes end when it has."""
+    """Nobody could send it a signal any more. Its pipes close when it ends."""
     ran = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 

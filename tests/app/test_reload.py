@@ -13,7 +13,7 @@ from hms_cache.errors import ConfigurationError, StartupError
 
 
 class Service:
-    """Takes nothing."""
+    """Accepts nothing."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -27,7 +27,7 @@ class Service:
 
 
 class Told:
-    """What the parent of the process hears, and whether it could be read in the log by then."""
+    """What the parent of the process is notified of, and whether the log contained it by then."""
 
     def __init__(self, log: pytest.LogCaptureFixture) -> None:
         self.log = log
@@ -66,7 +66,8 @@ def test_what_cannot_be_taken_is_told(error: Exception, caplog: pytest.LogCaptur
 def test_the_parent_hears_of_it_before_anybody_else(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who reads in the log that it was taken may end the process at once: its successor starts with it all the same."""
+    """A user who reads in the log that it was accepted may end the process at once: its successor starts with it
+    anyway."""
     monkeypatch.setattr("hms_cache.app.process.set_up_logging", lambda _: None)
     told = Told(caplog)
     with caplog.at_level(logging.INFO, "hms_cache"):

@@ -1,4 +1,5 @@
-"""What `hms-cache check` finds of TLS, Kerberos, LDAP and the policy, and our clients over TLS; all parts are real."""
+"""What `hms-cache check` reports about TLS, Kerberos, LDAP and the policy, and our clients over TLS; all parts are
+real."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def told(findings: Findings) -> list[tuple[str, str]]:
 
 
 class Certificates:
-    """An authority and servers' certificates as files."""
+    """A certificate authority and servers' certificates as files."""
 
     def __init__(self, directory: Path) -> None:
         self.ca = trustme.CA()

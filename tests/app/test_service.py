@@ -1,4 +1,4 @@
-"""The server as one object in this process: what it starts, takes while running, and leaves behind."""
+"""The server as one object in this process: what it starts, accepts while running, and leaves behind."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_sequence_that_is_behind_its_table_is_raised_at_the_start(tmp_path: Pa
 
 @pytest.mark.parametrize("index", [0, 1])
 def test_one_of_several_workers_keeps_the_list_of_the_most_used(index: int, tmp_path: Path) -> None:
-    """Two that write it at one time would take each other's half-written file for a whole one."""
+    """Two that write it at the same time would use each other's incomplete file."""
     given = configured(tmp_path, cache__usage_file=str(tmp_path / "usage"))
     service = Service(given, siblings=Siblings(index, 2))
     with client(service.start()) as metastore:

@@ -1,4 +1,4 @@
-"""One process reads for all workers of a server: each thing once, and nobody waits for one that does not ask."""
+"""One process reads for all workers of a server: each item once, and no worker waits for one that requests nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARTITIONS = list(ordinary(300))
 
 
 class Database:
-    """What is read: a set of partitions for each thing wanted; notes what was asked of it."""
+    """Reads a set of partitions for each requested item, and records the requests."""
 
     def __init__(self) -> None:
         self.reads: list[tuple[str, ...]] = []
@@ -56,7 +56,7 @@ class Database:
 
 
 class Reading:
-    """The process that reads, on a thread, and those that it reads for."""
+    """The process that reads, on a thread, and the workers for which it reads."""
 
     def __init__(self, callers: int, *, sends_files: bool = False) -> None:
         pipes = [Pipe() for _ in range(callers)]
@@ -76,14 +76,14 @@ class Reading:
 
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a test is about those who do not ask."""
+    """For tests about workers that request nothing."""
     monkeypatch.setattr(warming_reader, "FIRST_PATIENCE_S", 0.2)
     monkeypatch.setattr(warming_reader, "PATIENCE_S", 0.05)
 
 
 @pytest.fixture
 def long_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where all do, however slow the machine is."""
+    """For tests in which all workers make requests, however slow the machine is."""
     monkeypatch.setattr(warming_reader, "FIRST_PATIENCE_S", LONG_S)
     monkeypatch.setattr(warming_reader, "PATIENCE_S", LONG_S)
 
@@ -108,7 +108,7 @@ def test_what_all_ask_for_is_read_once(reading: Reading) -> None:
 
 @pytest.mark.usefixtures("long_patience")
 def test_who_is_behind_is_read_for_first_and_then_all_are_together_again(reading: Reading) -> None:
-    """What it asks for was read for the others already, before its slots were taken: that would be of no use to it."""
+    """The requested item was read for the others before its slots were taken: this would be useless for it."""
     first, second, third = reading.callers
 
     def warm(caller: WarmingProcess, wanted: Sequence[Wanted]) -> list[int]:
@@ -118,7 +118,7 @@ def test_who_is_behind_is_read_for_first_and_then_all_are_together_again(reading
         two = [threads.submit(warm, one, TABLES) for one in (first, second)]
         behind = threads.submit(warm, third, [TABLES[1], *TABLES[1:]])
         assert all(one.result(LONG_S) for one in (*two, behind))
-    # `t1` alone for the third, since `t0` comes first for the others; from then on each is read for all three.
+    # `t1` alone for the third, since `t0` comes first for the others; afterwards, each is read for all three.
     assert sorted(reading.database.reads[:2]) == [("t0",), ("t1",)]
     assert reading.database.reads[2:] == [("t1",), ("t2",), ("t3",), ("t4",), ("t5",)]
 
@@ -183,7 +183,7 @@ def test_what_goes_wrong_is_told_to_all(failure: Exception, then: type[Exception
 
 @pytest.mark.usefixtures("patience")
 def test_one_that_takes_no_answer_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that is stopped (SIGSTOP) while it waits: the others must not wait for it for ever."""
+    """A worker is stopped (SIGSTOP) while it waits: the others must not wait for it for ever."""
     monkeypatch.setattr(warming_reader, "SEND_PATIENCE_S", 1)
     ours, theirs = Pipe()
     stopped, its = Pipe()
@@ -191,7 +191,7 @@ def test_one_that_takes_no_answer_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     answering = Answering([its, theirs], database.read, False)
     thread = threading.Thread(target=answering.run)
     thread.start()
-    for _ in range(2):  # its answer has megabytes, and nobody takes the second one: the first is in the way
+    for _ in range(2):  # its answer has megabytes, and nobody reads the second one: the first is in the way
         stopped.send(tuple(TABLES * 40))
     other = WarmingProcess(ours)
     assert other.read(TABLES[:1]).loaded
@@ -245,7 +245,7 @@ def test_partitions_come_as_files_that_all_map(memory: str, tmp_path: Path, monk
         assert len(_inodes()) == 3
         assert [place.found for place in places if place is not None] == [3, 3]
         assert len(list(tmp_path.iterdir())) == 1, "what is equal has one name"
-        # Whoever reads the same for itself later finds it there.
+        # A process that reads the same for itself later finds it there.
         own = PartitionSet(KEYS, PARTITIONS, complete=True)
         later = MemoryFiles(tmp_path, 100)
         assert shared_blocks.shared_block(own.segments[0].block, later) is not None
@@ -295,7 +295,7 @@ def test_a_file_that_is_not_what_was_sent_is_not_used(tmp_path: Path, monkeypatc
 
 @contextmanager
 def _files_left(count: int) -> Iterator[None]:
-    """This process may open so many files more."""
+    """This process may open this many additional files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = max(int(one.name) for one in Path("/proc/self/fd").iterdir()) + 1
     taken = []
@@ -315,8 +315,8 @@ def _files_left(count: int) -> Iterator[None]:
 
 
 def _received(count: int, left: int) -> tuple[bool, int, int]:
-    """Of so many files, in a process that may open so many: whether the receiver ended, how many it has, and how many
-    files in memory are open afterwards."""
+    """Sends this many files to a process that may open that many. Returns whether the receiver ended, how many it has,
+    and how many files in memory are open afterwards."""
     ours, theirs = Pipe()
     with ours, ThreadPoolExecutor(1) as threads:
         sent = os.memfd_create("sent")
@@ -334,7 +334,7 @@ def _received(count: int, left: int) -> tuple[bool, int, int]:
 
 @pytest.fixture(scope="module")
 def own_process() -> Iterator[ProcessPoolExecutor]:
-    """A limit of open files is for the whole process, in which threads of earlier tests may still open some."""
+    """A limit of open files applies to the whole process, in which threads of earlier tests may still open some."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         yield process
 
@@ -345,8 +345,8 @@ def own_process() -> Iterator[ProcessPoolExecutor]:
 def test_files_that_this_process_may_not_open_are_not_waited_for(
     count: int, left: int, own_process: ProcessPoolExecutor
 ) -> None:
-    """One of them is for the socket itself. The system opens as many of a message as it may, and says nothing of the
-    others."""
+    """One of them is for the socket itself. The system opens as many files of a message as it may, and does not report
+    the others."""
     is_done, received, still_open = own_process.submit(_received, count, left).result(2 * LONG_S)
     assert is_done, "it waits for what will not come"
     assert received == (count if count < left else 0)

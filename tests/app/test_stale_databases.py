@@ -1,7 +1,7 @@
 """Databases that may miss a commit acknowledged elsewhere: real replicas, and a real Galera cluster of one.
 
-There nothing is answered from memory, and status and doctor say why (P1): a position that was read on a replica proves
-nothing. Once the database is a primary, memory answers.
+There, nothing is answered from memory, and status and `hms-cache check` give the reason (P1): a position that was read
+on a replica proves nothing. Once the database is a primary, memory answers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.soak
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., DatabaseServer]]:
-    """Starts servers that are stopped at the end, the last first; skips where one is not installed."""
+    """Starts servers, which are stopped at the end, the last first; skips the test if one is not installed."""
     with ExitStack() as stack:
 
         def started(how: Callable[..., DatabaseServer], *arguments: object) -> DatabaseServer:
@@ -65,7 +65,7 @@ def served(directory: Path, url: str) -> Configuration:
 
 
 def why_not(configuration: Configuration) -> str | None:
-    """Why a server that is started on the database does not answer from memory; None: it does, after the first read."""
+    """Why a server started on the database does not answer from memory; None if it does after the first read."""
     service = Service(configuration)
     uri = service.start()
     try:
@@ -166,7 +166,7 @@ def test_a_server_on_a_replica_uses_its_cache_once_that_is_promoted(
 def test_a_running_server_notices_that_its_database_is_no_primary_any_more(
     staleness_ms: object, start: Callable[..., DatabaseServer], tmp_path: Path
 ) -> None:
-    """Its connections stay open and go on to be answered. What was committed on the new primary is not there."""
+    """Its connections stay open and continue to be answered. What was committed on the new primary is missing there."""
     database = start(start_mariadb)
     configuration = configured(
         tmp_path,

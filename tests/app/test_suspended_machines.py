@@ -1,4 +1,4 @@
-"""A machine that was suspended: what counted for some seconds before does not count again hours later."""
+"""A machine was suspended: what was valid for some seconds before is not valid hours later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="no 
 
 @pytest.fixture
 def suspend(monkeypatch: pytest.MonkeyPatch) -> Suspend:
-    """For an hour: Linux shows that in this clock, and in no other one but that of the date."""
+    """For an hour: Linux shows this only in this clock and in that of the date."""
     suspended_s, read = [0.0], time.clock_gettime
 
     def clock_gettime(clock: int) -> float:

@@ -1,4 +1,4 @@
-"""A container may run as a user that its image does not know."""
+"""A container may run as a user that does not exist in its image."""
 
 from __future__ import annotations
 

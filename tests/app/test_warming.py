@@ -1,4 +1,4 @@
-"""The warming up as background work: what makes it begin anew."""
+"""The prewarm as background work: what restarts it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TABLES = [f"t{number:03}" for number in range(120)]
 
 @pytest.fixture
 def server(sqlite_database: Database, tmp_path: Path) -> Iterator[Server]:
-    """Of a catalog with these tables, none of them held."""
+    """The prewarm of a catalog with these tables, none of them cached."""
     made = Server(sqlite_database.url.render_as_string(hide_password=False), tmp_path)
     fill(made)
     yield made
@@ -48,7 +48,7 @@ def fill(server: Server) -> None:
 
 
 class Process(WarmingReads):
-    """What reads for the prewarm: not while the database is away."""
+    """What reads for the prewarm; it fails while the database is down."""
 
     def __init__(self, server: Server, when_away: Callable[[int], bool]) -> None:
         self._reads = SnapshotReads(server.objects.reads, 10**9)
@@ -79,7 +79,7 @@ def warming(server: Server, *processes: Process) -> Iterator[Warming]:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_after_an_outage_the_processes_go_on(count: int, server: Server) -> None:
-    """It ended for good, and what was not loaded by then stayed cold until somebody asked for it."""
+    """It ended for good, and what was not loaded by then stayed cold until a client requested it."""
     processes = [Process(server, lambda asked: asked == 2) for _ in range(count)]
     with warming(server, *processes) as made:
         wait_until(lambda: made.prewarm is not None and made.prewarm.outage_at_s is not None, "the database is away")
@@ -99,7 +99,8 @@ def test_while_the_database_is_away_it_is_not_tried_again_and_again(server: Serv
 
 
 def test_a_process_ends_when_there_is_nothing_left_for_it(server: Server) -> None:
-    """It reads for several workers, and waits for those that may still ask: half a minute for one that never would."""
+    """It reads for several workers, and waits for those that may still make requests: half a minute for one that never
+    would."""
     other_has_ended = threading.Event()
 
     class Ending(Process):
@@ -116,14 +117,15 @@ def test_a_process_ends_when_there_is_nothing_left_for_it(server: Server) -> Non
 
 
 def test_another_task_that_looks_at_once_does_not_begin_anew(server: Server) -> None:
-    """It took the database for seen again: the time of the outage was set after the first task's end was shown."""
+    """It assumed that the database was reachable again: the time of the outage was set after the first task's end was
+    reported."""
     processes = [Process(server, lambda asked: True), Process(server, lambda asked: False)]
     settings: Settings = load(command_line={"cache.warm": "full"}, environment={}).settings
     made = Warming(settings, server.cache, server.objects.reads, server.poller, processes)
     first, found = made.prewarm, []
 
     class OtherTask(logging.Handler):
-        """Looks when the first task tells that the database is away, which is the first moment that it may."""
+        """Checks when the first task reports that the database is down, the earliest possible time."""
 
         def emit(self, record: logging.LogRecord) -> None:
             made._task(1)
@@ -140,7 +142,7 @@ def test_another_task_that_looks_at_once_does_not_begin_anew(server: Server) -> 
 
 
 def test_a_reload_warms_what_may_be_cached_by_then(tmp_path: Path) -> None:
-    """Everything is dropped then, and only what was asked for came back."""
+    """Everything is dropped then, and only what was requested was loaded again."""
     service = Service(configured(tmp_path, admin__enabled=True, admin__port=0, cache__warm="full"))
     uri = service.start()
     try:

@@ -1,4 +1,4 @@
-"""The processes that read for the prewarm: real ones, forked by one without other threads."""
+"""The processes that read for the prewarm: real ones, forked by a process without other threads."""
 
 from __future__ import annotations
 
@@ -65,9 +65,10 @@ def test_a_prewarm_rests_while_calls_need_the_processors() -> None:
 
 
 def test_threads_that_end_meanwhile_count_nothing() -> None:
-    """A server stops while its prewarm looks at the threads of calls: their memory is gone, and nobody may look at it.
+    """A server stops while its prewarm reads the clocks of the threads of calls: their memory is freed, and must not be
+    read.
 
-    In a process of its own: what looked into that memory ended with a segmentation fault.
+    In a process of its own: accessing that memory ended it with a segmentation fault.
     """
     ran = subprocess.run([sys.executable, "-c", LOOKS_AT_ENDED_THREADS], cwd=ROOT, capture_output=True, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, b"")

@@ -1,4 +1,4 @@
-"""Which worker counts as hanging."""
+"""Which workers count as hanging."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORKER, OTHER = 11, 12
 
 
 class Bench:
-    """Two workers that a parent looks at."""
+    """Two workers that a parent observes."""
 
     def __init__(self) -> None:
         self.stopped: set[int] = set()
@@ -25,7 +25,7 @@ class Bench:
         self.beats = {WORKER: 1, OTHER: 1}
 
     def look_for(self, seconds: float, *beating: int, step_s: float | None = None) -> set[int]:
-        """Looks for so long, while these count; who was found to hang."""
+        """Observes for this long, while these workers count. Returns those found to hang."""
         found: set[int] = set()
         end_s = self.now_s + seconds
         while self.now_s < end_s:
@@ -49,7 +49,7 @@ def test_who_is_silent_for_the_whole_time_hangs() -> None:
 
 
 def test_one_count_is_enough() -> None:
-    """A loop that does something once in a while is slow, and no more than that."""
+    """A loop that does something now and then is only slow."""
     bench = Bench()
     for _ in range(20):
         assert bench.look_for(0.8 * TIMEOUT_S, OTHER) == set()
@@ -57,7 +57,7 @@ def test_one_count_is_enough() -> None:
 
 
 def test_time_that_the_parent_has_not_had_either_does_not_count() -> None:
-    """The machine was suspended, or had no time for anybody: nobody could count."""
+    """The machine was suspended, or had no processor time for any process: none could count."""
     bench = Bench()
     bench.look_for(TIMEOUT_S, WORKER, OTHER)
     assert bench.look_for(100 * TIMEOUT_S, step_s=100 * TIMEOUT_S) == set()

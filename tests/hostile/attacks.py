@@ -37,7 +37,7 @@ class Attacker:
         return link
 
     def send(self, link: socket.socket | None, data: bytes, timeout_s: float = PATIENCE_S) -> bool:
-        """False if the server did not want it all."""
+        """Returns False if the server did not accept all of it."""
         if link is None:
             return False
         link.settimeout(timeout_s)
@@ -59,7 +59,7 @@ Attack = Callable[[Attacker], None]
 
 
 def connects(attacker: Attacker) -> None:
-    """Connects and says nothing."""
+    """Connects and sends nothing."""
     attacker.connect()
 
 
@@ -75,7 +75,7 @@ def leaves_a_long_text_unfinished(attacker: Attacker) -> None:
 
 
 def leaves_many_objects_unfinished(attacker: Attacker) -> None:
-    """Sends half of a list of a million structs that take a byte each, and 136 in memory."""
+    """Sends half of a list of a million structs of one byte each, which take 136 bytes in memory."""
     link = attacker.connect()
     name = b"add_partitions"
     head = b"\x80\x01\x00\x01" + struct.pack("!i", len(name)) + name + b"\0\0\0\1\x0f\x00\x01\x0c"
@@ -83,7 +83,7 @@ def leaves_many_objects_unfinished(attacker: Attacker) -> None:
 
 
 def sends_bytes_one_by_one(attacker: Attacker) -> None:
-    """Sends one byte per segment. (Loopback joins some; each read of the server still has few.)"""
+    """Sends one byte per segment. (Loopback joins some; each read of the server still gets few.)"""
     link = attacker.connect()
     if link is None:
         return
@@ -96,7 +96,7 @@ def sends_bytes_one_by_one(attacker: Attacker) -> None:
 
 
 def reads_no_replies(attacker: Attacker) -> None:
-    """Asks for some 50 KB many times and takes nothing."""
+    """Requests some 50 KB many times and reads nothing."""
     link = attacker.connect(receive_buffer_bytes=4096)
     request = request_bytes("set_ugi", 1, user_name="u", group_names=["g" * 200] * 50)
     attacker.send(link, request * 700, timeout_s=0.2)

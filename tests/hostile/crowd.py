@@ -18,7 +18,7 @@ PAUSE_S = 0.02
 
 
 def run(port: int, duration_s: float) -> tuple[int, int]:
-    """The number of attacks, and of connections at most."""
+    """The number of attacks, and the maximum number of connections."""
     share = CONNECTIONS // len(ATTACKS) + 1
     attackers: dict[Attack, Attacker] = {attack: Attacker(port) for attack in ATTACKS}
     attacks = most = 0

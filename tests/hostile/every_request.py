@@ -48,7 +48,7 @@ OWN_NAMES = (
 
 
 def named_anew(value: Any, names: tuple[str, ...], number: int, depth: int = 0) -> Any:
-    """With names that no request before had."""
+    """With names that no earlier request had."""
     if isinstance(value, list):
         return [named_anew(each, names, number, depth) for each in value]
     for field in filter(None, getattr(value, "thrift_spec", ()) if depth < 4 else ()):
@@ -61,7 +61,7 @@ def named_anew(value: Any, names: tuple[str, ...], number: int, depth: int = 0) 
 
 
 class InternalErrors(logging.Handler):
-    """The calls that failed with an exception that they do not declare."""
+    """The calls that failed with an undeclared exception."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -73,7 +73,7 @@ class InternalErrors(logging.Handler):
 
 
 def use_all(uri: str, number: int) -> None:
-    """Sends calls that clients need every day; they must work whatever came before."""
+    """Sends calls that clients need every day; they must work after any other calls."""
     name = f"used{number}"
     with client(uri) as metastore:
         metastore.create_table(table("d", name, keys=(("p", "string"),)))
@@ -88,7 +88,7 @@ def use_all(uri: str, number: int) -> None:
         metastore.unlock(UnlockRequest(lock.lockid))
         metastore.commit_txn(CommitTxnRequest(txn_id))
         assert metastore.get_valid_write_ids(GetValidWriteIdsRequest([f"d.{name}"])).tblValidWriteIds
-        # Those of a table that a call before may have given ids to.
+        # Those of a table to which an earlier call may have assigned ids.
         [other] = metastore.open_txns(OpenTxnRequest(1, "u", "h")).txn_ids
         metastore.allocate_table_write_ids(AllocateTableWriteIdsRequest("d", "t", [other]))
         metastore.commit_txn(CommitTxnRequest(other))
@@ -102,7 +102,7 @@ CHANGING = {"get_delegation_token", "get_lock_materialization_rebuild", "get_loc
 
 
 def read_all(uri: str) -> None:
-    """Sends each read: earlier writes may have stored what a read cannot answer."""
+    """Sends each read: earlier writes may have stored something that a read cannot return."""
     with client(uri) as metastore:
         for method in READS:
             if method not in CHANGING:
@@ -113,7 +113,7 @@ def read_all(uri: str) -> None:
 
 
 def faults(service: Service, cases: Iterable[Case], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Sends the cases of each method, and after them what clients need every day; what went wrong, a line each.
+    """Sends the cases of each method, and then the calls that clients need every day. Returns a line for each failure.
 
     The service must not have started; it is stopped afterwards.
     """

@@ -1,8 +1,8 @@
 """Honest clients in a process: ``python -m tests.hostile.honest PORT [CONNECTIONS [METHOD…]]``, until its input ends.
 
-What they measure shall be the server's, so they do next to nothing: requests and replies are bytes made before, one
-thread waits for all connections, and nothing looks for garbage. Prints a line when they begin, and JSON at the end:
-`count`, `p50_ms`, `p99_ms`, `max_ms`.
+They are to measure the server only, so they do little: requests and replies are prepared bytes, one thread waits for
+all connections, and there is no garbage collection. Prints a line when they start, and JSON at the end: `count`,
+`p50_ms`, `p99_ms`, `max_ms`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SETTLE_S = 0.05
 
 
 class Client:
-    """A connection that asks, waits for the whole reply, and pauses."""
+    """A connection that sends a request, waits for the whole reply, and pauses."""
 
     def __init__(self, port: int, requests: Sequence[bytes]) -> None:
         self._requests = requests
@@ -57,7 +57,7 @@ class Client:
         """When the pause ends."""
 
     def _first_reply(self, request: bytes) -> bytes:
-        """The bytes that each later reply must be."""
+        """The bytes that each later reply must consist of."""
         self.link.settimeout(PATIENCE_S)
         self.link.sendall(request)
         reply = self.link.recv(1 << 16)
@@ -78,7 +78,7 @@ class Client:
         self.link.sendall(request)
 
     def read(self) -> float | None:
-        """Takes what has come; how long the call took, if this was the end of its reply."""
+        """Reads the available bytes. Returns the duration of the call if its reply is complete."""
         self._got += self.link.recv(1 << 16)
         now_s = perf_counter()
         expected = self._replies[self._calls % len(self._replies)]
@@ -95,7 +95,7 @@ class Client:
 
 
 def measure(port: int, connections: int, methods: Sequence[str]) -> list[float]:
-    """How long each call took, until the input ends."""
+    """Returns the duration of each call, until the input ends."""
     chosen = selectors.DefaultSelector()
     clients = [Client(port, [REQUESTS[name] for name in methods]) for _ in range(connections)]
     for client in clients:
@@ -105,7 +105,7 @@ def measure(port: int, connections: int, methods: Sequence[str]) -> list[float]:
     gc.collect()
     gc.disable()
     if hasattr(os, "SCHED_FIFO"):
-        # A client on another machine does not wait for the server's processor. As far as the system lets us.
+        # A client on another machine does not wait for the server's processor. As far as the system permits it.
         with suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     sys.stdout.write("ready\n")
@@ -124,7 +124,7 @@ def measure(port: int, connections: int, methods: Sequence[str]) -> list[float]:
 
 
 def summary(waits_s: list[float]) -> dict[str, float]:
-    """Of all calls together."""
+    """For all calls together."""
     cuts = quantiles(waits_s, n=100)
     values = {"p50_ms": cuts[49], "p99_ms": cuts[98], "max_ms": max(waits_s)}
     return {"count": len(waits_s)} | {name: round(value_s * 1000, 4) for name, value_s in values.items()}

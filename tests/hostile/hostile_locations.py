@@ -1,6 +1,6 @@
 """Calls of a client that tries to delete, move or overwrite files of others.
 
-Sequences are generated from a seed. Every location is near files that must remain, in one of the spellings that file
+Sequences are generated from a seed. Each location is near files that must remain, in one of the spellings that file
 systems, URLs and people use.
 """
 
@@ -67,7 +67,7 @@ PROPERTIES: tuple[dict[str, str] | None, ...] = (
 
 @dataclass
 class Tree:
-    """What must stay as it is."""
+    """What must remain unchanged."""
 
     root: Path
     warehouse: Path
@@ -122,7 +122,7 @@ class Tree:
 
 
 class Attacker:
-    """Sends random calls, and continues whatever the answers are."""
+    """Sends random calls, and continues whatever the replies are."""
 
     def __init__(self, client: Any, tree: Tree, seed: int) -> None:
         self.client = client
@@ -133,7 +133,7 @@ class Attacker:
         self.answered = 0
 
     def location(self) -> str:
-        """One near what must stay."""
+        """A location near something that must remain."""
         choose = self.random.choice
         warehouse, outside = self.tree.warehouse, self.tree.outside
         place = str(
@@ -209,12 +209,12 @@ class Attacker:
         return [name for name in self.client.get_all_databases() if name.endswith(f"_{self.seed}")]
 
     def known_database(self) -> str:
-        """One that is there, mostly."""
+        """One that usually exists."""
         found = self._databases()
         return self.random.choice(found) if found and self.random.random() < 0.95 else self.database()
 
     def known_table(self) -> tuple[str, str]:
-        """One that is there, mostly, and its database."""
+        """One that usually exists, and its database."""
         found = [(name, each) for name in self._databases() for each in self.client.get_all_tables(name)]
         if found and self.random.random() < 0.95:
             return self.random.choice(found)
@@ -399,7 +399,7 @@ class Attacker:
         self.log.append(f"{name}: {outcome}")
 
     def attack(self, calls: int, check: Callable[[str], None]) -> None:
-        """The calls of one sequence; `check` is asked after each."""
+        """The calls of one sequence; `check` is called after each."""
         for number in range(calls):
             name = self.random.choice(self.CALLS)
             if number < 6 or not self._databases():

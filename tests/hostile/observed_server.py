@@ -44,12 +44,12 @@ class ObservedServer:
         self.management_port = int(found[1].rpartition(":")[2])
 
     def is_alive(self) -> bool:
-        """What an orchestrator asks."""
+        """The status of the probe that an orchestrator sends."""
         with urlopen(f"{self._management}/livez", timeout=PATIENCE_S) as answer:
             return bool(answer.status == 200)
 
     def metrics(self) -> dict[str, float]:
-        """All without labels; those with labels are added up."""
+        """All metrics without labels; those with labels are summed."""
         with urlopen(f"{self._management}/metrics", timeout=PATIENCE_S) as answer:
             text = answer.read().decode()
         values: dict[str, float] = {}
@@ -59,15 +59,15 @@ class ObservedServer:
         return values
 
     def resident_bytes(self) -> int:
-        """Of the process, now."""
+        """The current value of the process."""
         status = Path(f"/proc/{self.process.process_id}/status").read_text()
         found = re.search(r"VmRSS:\s+(\d+) kB", status)
         assert found is not None
         return int(found[1]) * 1024
 
     def client_sockets(self) -> int:
-        """Those of the process that neither listen nor are a pipe of its own event loops, which are made when they are
-        first needed. One that is closed at both ends but still held counts, too."""
+        """Descriptors of the process, except listening sockets and the pipes of its own event loops, which are created
+        when first needed. A connection that is closed at both ends, but still open here, counts, too."""
         own = Path(f"/proc/{self.process.process_id}")
         held = set()
         for path in (own / "fd").iterdir():
@@ -85,7 +85,7 @@ class ObservedServer:
 
 
 def memory_bound(limits: dict[str, object], quiet_bytes: int) -> int:
-    """The formula of docs/operations.md, "Memory under attack", in addition to the memory of the idle server."""
+    """The formula in docs/operations.md, "Memory under attack", in addition to the memory of the idle server."""
 
     def value(name: str) -> int:
         found = limits[f"server.{name}"]

@@ -29,12 +29,12 @@ CALLERS = 4
 
 
 def stalls_in_a_header(attacker: Attacker) -> None:
-    """Of a request to the management port."""
+    """The replies to requests to the management port."""
     attacker.send(attacker.connect(), b"GET /status HTTP/1.1\r\nHost: " + b"h" * 4_000)
 
 
 def asks_for_strange_pages(attacker: Attacker) -> None:
-    """Of the management port, under another's name."""
+    """On the management port, under a wrong host name."""
     for method in (b"GET", b"POST", b"PURGE", b"\0"):
         request = (
             method + b" /table/%00/../x HTTP/1.1\r\nHost: rebound.evil.example\r\nOrigin: http://evil.example\r\n\r\n"
@@ -48,7 +48,7 @@ NAMES = tuple(attack.__name__ for attack in (*ATTACKS, *MANAGEMENT_ATTACKS, *CAL
 
 
 class Repeated:
-    """What the process does, and when it ends."""
+    """What the process does, and its end."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Repeated:
         self.over = threading.Event()
 
     def counted(self) -> int:
-        """One more attack was made; the first is told."""
+        """Counts an attack; reports the first one."""
         with self._lock:
             self._count += 1
             if self._count == 1:
@@ -66,7 +66,7 @@ class Repeated:
             return self._count
 
     def by_sockets(self, attack: Attack, port: int) -> None:
-        """Until it is over."""
+        """Runs until it is over."""
         attacker = Attacker(port)
         while not self.over.is_set():
             attack(attacker)
@@ -78,7 +78,7 @@ class Repeated:
         attacker.close()
 
     def by_calls(self, attack: CallAttack, port: int) -> None:
-        """Until it is over, by one client."""
+        """Runs until it is over, with one client."""
         while not self.over.is_set():
             with metastore_client(port) as client, suppress(TException):
                 while not self.over.is_set():
@@ -89,7 +89,7 @@ class Repeated:
 
 
 def run(name: str, port: int, management_port: int) -> int:
-    """How many attacks were made."""
+    """Returns the number of attacks."""
     repeated = Repeated()
     threads = [
         *(threading.Thread(target=repeated.by_sockets, args=(one, port)) for one in ATTACKS if one.__name__ == name),

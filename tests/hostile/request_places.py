@@ -12,7 +12,7 @@ Way = tuple[Any, ...]
 
 
 def places_of(kind: Any, types: Container[int], inside: tuple[Any, ...] = ()) -> Iterator[tuple[Way, int]]:
-    """Where a struct has values of these types, and of which."""
+    """Where a struct has values of these types."""
     if kind in inside or len(inside) > 4:
         return
     for field in filter(None, kind.thrift_spec):
@@ -30,7 +30,7 @@ def fields_of(kind: Any, inside: tuple[Any, ...] = ()) -> Iterator[tuple[Way, in
 
 
 def _structs_in(type_: int, of: Any) -> Iterator[tuple[Any, Way]]:
-    """The struct that a field has, or its elements and values have."""
+    """The struct in a field, or in its elements and values."""
     if type_ == TType.STRUCT:
         yield of[0], ()
     elif type_ in (TType.LIST, TType.SET):

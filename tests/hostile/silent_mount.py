@@ -40,7 +40,7 @@ class SilentMount:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """What waits for it gets an error, and the directory is seen again."""
+        """Processes that wait for it get an error, and the directory is visible again."""
         self._libc.umount2(self._directory, _MNT_DETACH | 1)
         self._thread.join(30)
         os.close(self._device)

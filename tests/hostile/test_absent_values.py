@@ -1,6 +1,7 @@
-"""Each value of each request absent, and each list and map of it empty: no call fails inside, whoever requires what.
+"""Each value of each request is omitted, and each list and map in it empty: no call fails with an internal error.
 
-Requests of Hive's clients have what the protocol requires; those of others need not, and nothing checks it on the way.
+Requests of Hive's clients have the fields that the protocol requires; those of others may not, and no layer before the
+handlers checks it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each attack alone, on a real server process: others are answered, memory is bounded, and all of it is given back."""
+"""Each attack alone, on a real server process: others are answered, memory is bounded, and all of it is released."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.soak
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObservedServer]:
-    """One for all attacks: what one of them leaves behind would be seen by the next."""
+    """One for all attacks, so that the next one would show what one of them leaves behind."""
     with observed_server(tmp_path_factory.mktemp("hostile")) as server:
         yield server
 
 
 def wait_for(holds: Callable[[], bool], what: Callable[[], object]) -> None:
-    """Looks until it is so."""
+    """Repeats the check until it succeeds."""
     end_s = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < end_s, what()
@@ -123,7 +123,7 @@ def test_nothing_above_the_ceiling_stays_open(tmp_path: Path) -> None:
         attacker = Attacker(server.port)
         for _ in range(100):
             attacker.connect()
-        # Refused ones may stay for two seconds to hear why, 32 at once.
+        # Refused connections may remain open for two seconds to read the reason, 32 at once.
         assert links[0].call("getStatus") == 2
         assert server.client_sockets() <= 4 + 32 + 2
         wait_for(lambda: server.client_sockets() <= 4 + 1, server.client_sockets)

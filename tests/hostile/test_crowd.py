@@ -1,4 +1,4 @@
-"""200 hostile connections of all kinds beside 4 honest clients: memory, waiting times, and what is left afterwards.
+"""200 hostile connections of all kinds beside 4 honest clients: memory, waiting times, and what remains afterwards.
 
 Attackers come from other machines, so here they have a processor of their own, with this process; the server and the
 honest clients have another. The quiet server is measured in the same layout, and so is a server that does nothing.
@@ -46,7 +46,7 @@ OF_THE_SERVER, OF_THE_CROWD = PROCESSORS[-1:], PROCESSORS[:-1] or PROCESSORS
 
 @contextmanager
 def on(processors: list[int]) -> Iterator[None]:
-    """This thread runs there, and what it starts meanwhile. Without a system that can do so, anywhere."""
+    """This thread and what it starts run on that processor; on any processor if the system cannot restrict them."""
     if sys.platform != "linux":
         yield
         return
@@ -60,7 +60,7 @@ def on(processors: list[int]) -> Iterator[None]:
 
 @contextmanager
 def honest_clients(port: int) -> Iterator[Waits]:
-    """They ask until the end, when the result is filled in."""
+    """They send requests until the end, when the result is filled in."""
     found: Waits = {}
     command = [sys.executable, "-m", "tests.hostile.honest", str(port)]
     with on(OF_THE_SERVER):
@@ -86,7 +86,8 @@ def quiet(port: int, duration_s: float, look: Callable[[], None]) -> Waits:
 
 
 def crowded(port: int, duration_s: float, look: Callable[[], None]) -> tuple[Waits, int, int]:
-    """How long they wait beside a crowd, in which `look` is called again and again; its attacks and connections."""
+    """How long they wait beside a crowd, while `look` is called again and again. Returns its attacks and connections,
+    too."""
     with honest_clients(port) as found:
         command = [sys.executable, "-m", "tests.hostile.crowd", str(port), str(duration_s)]
         crowd = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -105,7 +106,7 @@ def crowded(port: int, duration_s: float, look: Callable[[], None]) -> tuple[Wai
 
 @contextmanager
 def control_server() -> Iterator[int]:
-    """The port of a server that does nothing: what is slow there is the machine's."""
+    """The port of a server that does nothing: what is slow there is due to the machine."""
     command = [sys.executable, "-m", "tests.hostile.control_server"]
     with on(OF_THE_SERVER):
         process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -117,7 +118,7 @@ def control_server() -> Iterator[int]:
 
 
 def told(name: str, waits: Waits) -> str:
-    """A line for the reader."""
+    """A line of the report."""
     values = " ".join(f"{key.removesuffix('_ms')} {value:.2f}" for key, value in waits.items() if key != "count")
     return f"  {name:32} {values} ms of {waits['count']:.0f} calls\n"
 
@@ -166,6 +167,6 @@ def attack_and_judge(duration_s: int, directory: Path) -> None:
         for name in ("calls_in_flight", "buffered_bytes", "session_bytes"):
             assert metrics[f"hms_cache_{name}"] == 0, name
         while left := server.client_sockets():
-            # Those of the questions above, too: a thread of the management port closes each after its answer.
+            # Also those of the requests above: a thread of the management port closes each after its reply.
             assert time.monotonic() < end_s, f"{left} sockets are left"
             time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A second client's waits while each single attack goes on, in processes of their own, and whether /livez answers."""
+"""How long a second client waits during each attack, in separate processes, and whether /livez answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObservedServer]
 
 
 def started(module: str, *arguments: object) -> subprocess.Popen[str]:
-    """A process that has said that it is ready, and ends with its input."""
+    """A process that has reported that it is ready, and ends with its input."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

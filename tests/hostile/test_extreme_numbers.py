@@ -1,4 +1,5 @@
-"""Each number of each request at the edges of its type: no call fails inside, and none breaks what others do later."""
+"""Each number in each request at the limits of its type: no call fails inside, and none breaks later calls of
+others."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ BITS = {TType.BYTE: 8, TType.I16: 16, TType.I32: 32, TType.I64: 64}
 
 
 def extremes(type_: int) -> list[float]:
-    """Of a type; enumerations are numbers of 32 bits."""
+    """The limits of a type; enumerations are numbers of 32 bits."""
     if type_ == TType.DOUBLE:
         return [float("nan"), float("inf"), -1e308]
     most = 2 ** (BITS[type_] - 1) - 1

@@ -1,7 +1,7 @@
-"""Property: whatever locations a client sends in whatever order, files that are not its own are as before.
+"""Property: whatever locations a client sends, in any order, the files of others remain unchanged.
 
-Those are all outside of the warehouse, and the tables of another client, which lie at the places that their names give
-them, below a database of an older release at a place of its own, and at a place that an external table names.
+These are all files outside of the warehouse, and the tables of another client: at the places given by their names,
+below a database of an older release at a place of its own, and at a place that an external table names.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def port_and_root(
     settings: dict[str, object] = {
         "warehouse.directory": root / "warehouse",
         "cache.warm": "off",
-        # The attacker reads what it alters by `get_table`, also tables for inserts only.
+        # The attacker reads what it alters by `get_table`, also insert-only tables.
         "catalog.client_capability_check": False,
     }
     with server_process(tmp_path_factory.mktemp("server"), url, settings) as server, connected(server.port) as client:

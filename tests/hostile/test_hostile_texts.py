@@ -1,7 +1,7 @@
-"""Each text of each request, empty, long, or with characters that databases, paths and lines treat in their own ways.
+"""Each text in each request is empty, long, or has characters with a meaning for databases, paths or lines.
 
-No call fails inside, and none breaks what others do later, on each kind of database: what SQLite stores MariaDB may
-cut, refuse or take for another text.
+No call fails inside, and none breaks later calls of others, on each kind of database: what SQLite stores, MariaDB may
+truncate, refuse or treat as equal to another text.
 """
 
 from __future__ import annotations

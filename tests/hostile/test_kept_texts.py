@@ -1,4 +1,4 @@
-"""What is remembered of clients' texts is bounded in bytes, whatever they send and however long."""
+"""The stored texts of clients are bounded in bytes, whatever the clients send."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SHAPES: tuple[Callable[[str], str], ...] = (
 
 
 class Text(str):
-    """A text that tells when it is gone."""
+    """A text that shows when it has been freed."""
 
     __slots__ = ("__weakref__",)
 
@@ -59,7 +59,7 @@ def modules() -> Iterator[Any]:
 
 
 def readers() -> dict[str, Callable[[str], Any]]:
-    """Functions that remember, and public ones that use them, of one text."""
+    """Functions that cache their results, and public ones that use them, of one text."""
     found = {}
     for module in modules():
         remembers = any(isinstance(value, functools._lru_cache_wrapper) for value in vars(module).values())
@@ -118,7 +118,7 @@ KEPT_OF_LISTS_BYTES = 8 << 20
 )
 @pytest.mark.parametrize("name", sorted(set(READERS) - set(NOT_OF_CLIENTS) - set(BEHIND_A_LIMIT)))
 def test_what_is_made_of_a_short_text_is_not_kept_if_it_is_long(name: str, shape: Callable[[int], str]) -> None:
-    """A range of a few characters names a million ids: a thousand such texts took all memory."""
+    """A range of a few characters stands for a million ids: a thousand such texts took all memory."""
     function = READERS[name]
     gc.collect()
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""Locations and names that lead elsewhere, sent to a running server without credentials: nothing else is touched."""
+"""Locations and names outside of the allowed places, sent to a server without credentials: nothing else is accessed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.store.contract.harness import table
 
 
 class SilentHost:
-    """Accepts connections and never says a word."""
+    """Accepts connections and never answers."""
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -39,7 +39,7 @@ class SilentHost:
             self.connected.set()
 
     def close(self) -> None:
-        # A thread in accept() is not woken by close alone.
+        # Closing alone does not wake a thread in accept().
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
         self._thread.join(10)
@@ -61,7 +61,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def port(scratch: Path, database_servers: ServerLookup, silent_host: SilentHost) -> Iterator[int]:
-    """A server whose operator allows a remote place, too, that has fallen silent."""
+    """A server whose operator also allows a remote place, which has stopped answering."""
     settings: dict[str, object] = {
         "warehouse.directory": scratch / "warehouse",
         "warehouse.allowed_locations": f"ftp://127.0.0.1:{silent_host.port}/allowed",
@@ -82,7 +82,7 @@ def client(port: int) -> Iterator[HMSClient]:
 
 
 def filled(directory: Path) -> Path:
-    """A directory with a file, which it returns."""
+    """Returns a directory with a file."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "data").write_bytes(b"1")
     return directory / "data"
@@ -141,7 +141,7 @@ def test_what_lies_outside_is_neither_told_nor_deleted(client: HMSClient, scratc
 
 
 def test_a_database_is_put_where_others_have_files(client: HMSClient, scratch: Path) -> None:
-    """It is registered, and gives no right to what is there or below."""
+    """It is registered, but gives no right to what is there or below."""
     kept = filled(scratch / "others" / "deep")
     for place in (kept.parent.parent, kept.parent):
         client.create_database(ttypes.Database(name="widening", locationUri=f"file:{place}"))
@@ -155,7 +155,7 @@ def test_a_database_is_put_where_others_have_files(client: HMSClient, scratch: P
 
 
 def test_a_database_at_a_directory_of_its_own(client: HMSClient, scratch: Path) -> None:
-    """As test suites of clients do it: the server makes the directory, so tables below are made and deleted."""
+    """As clients' test suites do: the server creates the directory, so tables below it are created and deleted."""
     client.create_database(ttypes.Database(name="own", locationUri=f"file:{scratch}/made/own.db"))
     client.create_table(table("t", dbName="own"))
     data = filled(scratch / "made" / "own.db" / "t")
@@ -185,7 +185,7 @@ def test_a_host_that_is_not_allowed_is_not_connected_to(client: HMSClient) -> No
 
 
 def test_a_silent_host_holds_no_lock(client: HMSClient, port: int, silent_host: SilentHost) -> None:
-    """The operator allows it, so it is asked; other writers go on meanwhile, and the caller gets an error."""
+    """The operator allows it, so it is accessed; other writers continue meanwhile, and the caller gets an error."""
     raised: list[BaseException] = []
 
     def create() -> None:

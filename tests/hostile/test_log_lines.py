@@ -1,4 +1,4 @@
-"""Nothing that a client says makes a line of a log that it is not."""
+"""No text of a client can forge a line of a log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORGED = (
     "ann\tip=10.0.0.1\tcmd=drop_table : db=sales tbl=orders\t\n2026-01-02 03:04:05,678 INFO hms_cache.audit: ugi=bob"
 )
 
-#: What a client may put into a name: everything that Thrift's UTF-8 gives us, and what breaks lines most of all.
+# What a client may put into a name: all characters of Thrift's UTF-8, mainly those that break lines.
 TEXTS = st.one_of(
     st.text(max_size=40),
     st.text(st.sampled_from("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\u202e\\= a\x00\ud800"), max_size=40),
@@ -155,7 +155,7 @@ def test_a_user_with_tabs_and_newlines_forges_nothing(
 
 @pytest.mark.usefixtures("quiet")
 def test_lines_that_wait_are_bounded_in_bytes_and_lost_ones_counted() -> None:
-    """A log that takes nothing for a while, and users as long as a message may be."""
+    """A log that accepts nothing for a while, and user names as long as a message may be."""
     go_on = threading.Event()
     log = Log(TextFormatter())
     log.handler.addFilter(lambda record: go_on.wait(30) or True)

@@ -1,4 +1,4 @@
-"""A list in a request may be as long as its message: each method, each list in it, with many elements."""
+"""A list in a request may be as long as its message: each list of each method, with many elements."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Path_ = tuple[str, ...]
 
 
 def long_lists() -> Iterator[tuple[str, Path_]]:
-    """Each list, set and map of each method: the method, and the names of fields that lead there."""
+    """Each list, set and map of each method: the method, and the path of fields to it."""
     for name, method in METHODS.items():
         yield from ((name, path) for path in _lists_of(method.args_class, (), ()))
 
@@ -107,7 +107,7 @@ _UNSET = (
 
 
 def filled(kind: Any, long: Path_, count: int, number: int = 0, depth: int = 0) -> Any:
-    """A struct with its fields set; `long`: the way to the list that has `count` elements, distinct ones."""
+    """A struct with its fields set; `long`: the path to the list that has `count` distinct elements."""
     made = kind()
     for field in filter(None, kind.thrift_spec):
         _, type_, name, of, _ = field
@@ -155,7 +155,7 @@ _first_txn = [1]
 
 
 def open_txns(uri: str, count: int) -> None:
-    """Has so many open, whose ids follow each other; if the call before left them as they are, the same ones."""
+    """Opens this many, with consecutive ids; reuses them if the previous call left them unchanged."""
     with client(uri) as metastore:
         still_open = metastore.get_open_txns().open_txns
         if {*range(_first_txn[0], _first_txn[0] + count)} <= {*still_open}:
@@ -169,7 +169,7 @@ def open_txns(uri: str, count: int) -> None:
 
 
 class WatchedService:
-    """A service of this process, of which is known whether a call has written anything."""
+    """A service of this process, which records whether a call has written anything."""
 
     def __init__(self, directory: Path) -> None:
         self.service = Service(configured(directory, admin__enabled=True, admin__port=0))
@@ -187,7 +187,8 @@ class WatchedService:
             self.has_written = True
 
     def make_again(self, make: Callable[[str], None]) -> bool:
-        """Makes what calls need, if any has written since: it may have changed that. Whether it was made."""
+        """Creates what calls need, if any call has written since and so may have changed it. Returns whether it was
+        created."""
         if not self.has_written:
             return False
         make(self.uri)
@@ -195,13 +196,13 @@ class WatchedService:
         return True
 
     def forget(self) -> None:
-        """Memory holds nothing, as after all was made."""
+        """Memory is empty, as after everything was created."""
         sources = self.service.admin_sources
         assert sources is not None and sources.cache is not None
         sources.cache.shared.forget_all()
 
     def stop(self) -> None:
-        """As it must."""
+        """The reply must be of this kind."""
         event.remove(Engine, "before_cursor_execute", self._note)
         self.service.stop()
 
@@ -219,7 +220,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedService]
 
 @contextmanager
 def a_servers_interpreter() -> Iterator[None]:
-    """This process is set up as a server's."""
+    """This process is configured like a server's."""
     thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
     tune_interpreter()
     try:
@@ -233,7 +234,7 @@ outcomes: dict[Any, str] = {}
 
 
 def make_table(uri: str) -> None:
-    """What the call before it may have dropped or changed."""
+    """What the previous call may have dropped or changed."""
     with client(uri) as metastore:
         with suppress(TException):
             metastore.create_database(Database(name="d"))
@@ -243,9 +244,8 @@ def make_table(uri: str) -> None:
 
 
 def send(metastore: Any, method: str, path: Path_, count: int) -> None:
-    """Makes the request's bytes, and lets go of what they were made from: a million objects of the client's make each
-    look for garbage, and each count of objects, in this process a long one.
-    """
+    """Builds the request's bytes and frees what they were built from: a million objects of the client would make each
+    garbage collection, and each count of objects, in this process slow."""
     written = TMemoryBuffer()
     to_bytes = ThriftHiveMetastore.Client(None, TBinaryProtocolAccelerated(written, fallback=False))
     getattr(to_bytes, f"send_{method}")(*_arguments(method, path, count))
@@ -262,7 +262,7 @@ def _arguments(method: str, path: Path_, count: int) -> list[Any]:
 
 
 def call(served: WatchedService, method: str, path: Path_, count: int) -> tuple[int, str]:
-    """Statements that the call sent, and what is wrong with its end."""
+    """Statements that the call sent, and what is wrong with its outcome."""
     wrong = ""
     sent_before = served.statements
     began_s = time.process_time()

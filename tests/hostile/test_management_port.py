@@ -1,4 +1,4 @@
-"""The management port before strangers: pages of other sites, names that lead here, clients that stall."""
+"""The management port and strangers: pages of other sites, host names that resolve to it, clients that stall."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.consistency.observers import wait_until
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 
-#: Who asks: the headers of the request, and whether it may read, and whether it may command.
+# The requests: their headers, whether they may read, and whether they may send commands.
 CALLERS: dict[str, tuple[dict[str, str], bool, bool]] = {
     "no token": ({}, True, False),
     "wrong token": ({"Authorization": "Bearer wrong"}, True, False),
@@ -63,7 +63,8 @@ def address(running: Running) -> tuple[str, int]:
 
 
 def status_of(running: Running, method: str, path: str, headers: dict[str, str]) -> int:
-    """The answer's status; whatever it is, a browser is told to run nothing of it and to show it in no other page."""
+    """Returns the reply's status. Each reply must forbid browsers to execute anything in it, or to show it in another
+    page."""
     connection = http.client.HTTPConnection(*address(running), timeout=30)
     try:
         connection.putrequest(method, path, skip_host="Host" in headers)
@@ -83,7 +84,7 @@ def status_of(running: Running, method: str, path: str, headers: dict[str, str])
 
 
 def routes(running: Running) -> list[tuple[str, frozenset[str]]]:
-    """Every path that the application has, with the methods it takes: a new route is tested without being named."""
+    """Each path of the application, with its methods: a new route is tested without being listed."""
     guard = build_application(running.sources, running.probe, running.history, Siblings())
     found = []
     for route in guard.routes:
@@ -97,11 +98,11 @@ def routes(running: Running) -> list[tuple[str, frozenset[str]]]:
 
 
 def test_every_route_method_and_caller(running: Running) -> None:
-    """Reading is for whoever asks under a name of ours; a command takes the token, and a page of ours or a program."""
+    """Reading needs one of our host names; a command needs the token, and a page of ours or a program."""
     assert len(routes(running)) > 20
     for (path, methods), method, caller in itertools.product(routes(running), METHODS, CALLERS):
         if path == "/commands/verify" or (path, caller) == ("/events/pause", "token"):
-            continue  # carried out elsewhere in the tests; nothing here is about what they do
+            continue  # executed elsewhere in the tests; their effect does not matter here
         headers, may_read, may_command = CALLERS[caller]
         status = status_of(running, method, path, headers)
         what = f"{method} {path} by {caller}: {status}"
@@ -146,7 +147,7 @@ def test_which_names_are_answered(host: str, allowed: bool) -> None:
 
 
 def exchange(running: Running, request: bytes) -> bytes:
-    """What comes back until the port closes the connection."""
+    """Reads until the port closes the connection."""
     with socket.create_connection(address(running), timeout=30) as connection:
         connection.sendall(request)
         received = b""
@@ -183,7 +184,7 @@ HIDDEN = b"0\r\n\r\nGET /livez HTTP/1.1\r\n" + HOST + b"\r\n"
         (b"HEAD /livez HTTP/2.0\r\n" + HOST + b"\r\n", b"505"),
         (b"HEAD /livez HTTP/1.1\r\n" + HOST + CHUNKED + HIDDEN, b"411"),
         (b"HEAD /livez HTTP/1.1\r\n" + HOST + b"Content-Length: 4\r\n" + CHUNKED + HIDDEN, b"400"),
-        # Slow: the end of the header never comes, the connection is closed all the same.
+        # Slow: the end of the header never arrives, and the connection is closed anyway.
         (b"GET /livez HTTP/1.1\r\nHo", b""),
         (b"", b""),
     ],
@@ -218,8 +219,8 @@ def test_after_a_request_without_a_body_a_malformed_one_has_its_answer_in_full(r
 )
 @pytest.mark.parametrize("size", [1, 1024 * 1024])
 def test_bodies_in_chunks_are_not_read(running: Running, target: str, size: int) -> None:
-    """A chunk of a byte is as much work as one of any size, and all that had come was read in one go: for seconds no
-    probe was answered. The client hears why, though it has sent more than anybody reads."""
+    """A chunk of one byte is as much work as one of any size, and all received bytes were parsed at once: for seconds,
+    no probe was answered. The client gets the reason although it has sent more than is read."""
     head = f"{target} HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\n".encode() + HOST + CHUNKED
     chunk = b"%x\r\n%s\r\n" % (size, b"x" * size)
     answer = exchange(running, head + chunk * (2 * 1024 * 1024 // size))
@@ -228,7 +229,7 @@ def test_bodies_in_chunks_are_not_read(running: Running, target: str, size: int)
 
 
 def test_one_address_leaves_room_for_others(running: Running) -> None:
-    """Idle sockets above the share of an address are closed at once; when they are given up, there is room again."""
+    """Idle sockets above the share of an address are closed at once; when they time out, there is room again."""
     refused = "hms_cache_management_connections_refused_total"
     registry = running.sources.metrics.registry
     before = registry.get_sample_value(refused) or 0
@@ -244,7 +245,7 @@ def test_one_address_leaves_room_for_others(running: Running) -> None:
 
 
 def test_answers_for_clients_that_have_left_are_bounded(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks and leaves has them made all the same: any number of them waited for threads."""
+    """Pages were made for clients that had sent a request and disconnected: any number of them waited for threads."""
     begun, go_on = [], threading.Event()
 
     def slow(_: History) -> tuple[Sample, ...]:
@@ -274,7 +275,7 @@ def test_answers_for_clients_that_have_left_are_bounded(running: Running, monkey
 
 
 def test_pages_about_all_that_is_held_are_made_one_at_a_time(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each thread that computes takes its part of the interpreter from the one that answers calls."""
+    """Each thread that computes delays the one that answers calls, since they share the interpreter."""
     begun, go_on = [], threading.Event()
 
     def slow(sources: AdminSources) -> CacheStatus:
@@ -294,7 +295,7 @@ def test_pages_about_all_that_is_held_are_made_one_at_a_time(running: Running, m
 
 
 def _is_closed(connection: socket.socket) -> bool:
-    """At once, or by the time-out for its header, which comes to the others later."""
+    """At once, or by the time-out for its header, which the others reach later."""
     try:
         return connection.recv(1) == b""
     except OSError:
@@ -309,7 +310,7 @@ PARAMETERS = (
 
 
 def test_no_value_of_a_parameter_makes_a_request_fail_inside(running: Running) -> None:
-    """Asked of the application of one worker among two, since some parameters are of those only."""
+    """Requested from the application of one of two workers, since some parameters exist only with workers."""
     application = build_application(running.sources, running.probe, running.history, Siblings(0, 2))
 
     async def ask(method: str, path: str, query: str) -> int:
@@ -361,7 +362,7 @@ def test_a_defect_writes_its_trace_once(
 
 
 def test_secrets_are_masked_in_any_answer(tmp_path: Path) -> None:
-    """As a driver's error text would carry one: a request's own text comes back in the answer."""
+    """As in a driver's error text: a request's own text is part of the reply."""
     server = Running(tmp_path, database__password="correct-horse-battery")
     try:
         for path in ("/config", "/config?format=html", "/commands/flush?partition=x", "/table/correct-horse-battery"):

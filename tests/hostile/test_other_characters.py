@@ -1,6 +1,6 @@
-"""Each text of each request that reads, with characters that a database of Hive's own script has not.
+"""Each text in each reading request has characters that a database of Hive's own script cannot store.
 
-No name there has such a character: the answer is that there is nothing, and never that the database refuses it.
+No name there has such a character: the reply is that nothing exists, never that the database refuses it.
 """
 
 from __future__ import annotations

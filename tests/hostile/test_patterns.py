@@ -1,4 +1,4 @@
-"""Patterns, filters and expressions that are meant to keep a server busy: others are answered meanwhile."""
+"""Patterns, filters and expressions intended to keep a server busy: others are answered meanwhile."""
 
 from __future__ import annotations
 

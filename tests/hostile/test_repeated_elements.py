@@ -1,4 +1,4 @@
-"""An element that a request names many times is no larger an answer, and no more work, than its bytes are."""
+"""An element that a request names many times makes neither the reply nor the work larger than its bytes suggest."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ REAL: dict[str, Any] = {
 
 
 class CountingLink(Link):
-    """Counts the bytes of what it sends and gets."""
+    """Counts the bytes that it sends and receives."""
 
     received = 0
 
     def measured(self, method: str, arguments: Any) -> tuple[int, int]:
-        """The bytes of one call and of its answer."""
+        """The bytes of one call and of its reply."""
         given = {each[2]: getattr(arguments, each[2]) for each in filter(None, arguments.thrift_spec)}
         request = self.request(method, **given)
-        # What is answered to a second request ends the first one's answer.
+        # The reply to a second request marks the end of the first reply.
         self.sock.sendall(request + self.request(LAST))
         end = struct.pack("!iI", REPLY, len(LAST)) + LAST.encode() + struct.pack("!i", self.sequence)
         seen = bytearray()
@@ -70,10 +70,10 @@ class CountingLink(Link):
 
 
 def repeated(arguments: Any, path: tuple[str, ...], count: int) -> Any:
-    """The list at this place with one element so many times."""
+    """The list at this place, with one element this many times."""
     holder = arguments
     for step in path[:-1]:
-        holder = getattr(holder, step, None)  # what an optional struct would hold is not there
+        holder = getattr(holder, step, None)  # the contents of an optional struct that is missing
     found = getattr(holder, path[-1], None)
     if isinstance(found, list) and found:
         setattr(holder, path[-1], [REAL.get(path[-1], found[0])] * count)
@@ -95,7 +95,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedService]
 
 
 def make_large_table(uri: str) -> None:
-    """A table of which every answer about all of it is long."""
+    """A table for which each complete reply is long."""
     with client(uri) as metastore:
         try:
             whole: Table = metastore.get_table("d", "t")
@@ -130,7 +130,7 @@ def test_the_same_element_many_times(served: WatchedService) -> None:
             try:
                 found.append((*link.measured(method, arguments), served.statements - before))
             except (TypeError, AttributeError):
-                break  # no such list in this request
+                break  # this request has no such list
             finally:
                 link.sock.close()
         if len(found) < 2:

@@ -1,4 +1,4 @@
-"""No secret in any output: random passwords, by every way to give one, looked for in every way to print."""
+"""No secret in any output: random passwords, set in each possible way, are searched in each possible output."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from hms_cache.config.secrets import redacted
 from hms_cache.errors import ConfigurationError
 from hms_cache.server.faults import application_exception
 
-#: What passwords are made of: all that URLs, XML, JSON, HTML and Python's texts write in a way of their own.
-#: A few letters in the middle are the part that is looked for: it is written as it is everywhere.
+# Characters of passwords: all that URLs, XML, JSON, HTML and Python's texts escape.
+# A few letters in the middle, which are never escaped, are searched for.
 CORE = "Zq7Xw9k"
 PASSWORDS = st.tuples(
     st.text("aZ9/@:?&=#%+ '\"<>\\$;,äé", max_size=6), st.text("aZ9/@:?&=#%+ '\"<>\\äé", max_size=6)
 ).map(lambda parts: f"{parts[0]}{CORE}{parts[1]}")
 
-#: In a URL `@` has to be written as %40; all else may be as it is, `/` among it, or quoted.
+# In a URL, `@` must be written as %40; all others, `/` included, may be literal or quoted.
 Give = Callable[[str, Path], Configuration]
 
 
@@ -102,7 +102,7 @@ WAYS: dict[str, Give] = {
 
 
 def printed(configuration: Configuration, secret: str) -> list[str]:
-    """Every way in which this program shows something, given texts that carry the secret as libraries' may."""
+    """Each way in which this program shows something, given texts that contain the secret as libraries' texts may."""
     url = configuration.settings.database.sqlalchemy_url()
     carried = [secret, repr(secret), json.dumps(secret), quote(secret, safe=""), url, f"cannot connect to {url!r}"]
     outputs = [json.dumps(list(configuration.rows()), ensure_ascii=False), str(configuration.site_review)]
@@ -125,7 +125,7 @@ def printed(configuration: Configuration, secret: str) -> list[str]:
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(password=PASSWORDS)
 def test_no_secret_is_shown_however_it_was_given(tmp_path: Path, way: str, password: str) -> None:
-    known_secrets._known.clear()  # those of the examples before
+    known_secrets._known.clear()  # those of the previous examples
     secret = password.strip() if way in ("file", "token") or way.startswith("site") else password
     try:
         configuration = WAYS[way](secret, tmp_path)
@@ -138,7 +138,7 @@ def test_no_secret_is_shown_however_it_was_given(tmp_path: Path, way: str, passw
 
 @given(password=st.text("aZ9/:?&=#%+ '\"<>\\", max_size=8).map(lambda text: f"{text}{CORE}/x?y"))
 def test_a_password_is_masked_as_the_url_is_taken_apart(password: str) -> None:
-    """Also one that is not quoted, with `/` or `?` in it: it goes to the `@`."""
+    """Also one that is not quoted, with `/` or `?` in it: it extends to the `@`."""
     for text in (f"mysql://u:{password}@h/d", f"jdbc:mysql://u:{password}@h/d", f"postgresql://u:{password}@h/d?x=1"):
         assert CORE not in masked(text)
         assert any(CORE in secret for secret in secrets_of(text))
@@ -168,7 +168,7 @@ def test_arguments_are_masked_by_their_place(argument: str, shown: str) -> None:
 
 
 def test_secrets_of_a_command_that_reads_no_settings_are_masked_in_texts() -> None:
-    """Of a job, for instance, whose driver tells what it could not connect to."""
+    """For example of a job whose driver reports to what it could not connect."""
     arguments = ["jobs", "--database", f"jdbc:oracle:thin:u/{CORE}1@h", f"--database=mysql://u:{CORE}2@h/d"]
     remember_secret_arguments([*arguments, "--conf", f"spark.hadoop.fs.s3a.secret.key={CORE}3"])
     assert CORE not in redacted(f"{CORE}1, {CORE}2 and {CORE}3")
@@ -176,9 +176,9 @@ def test_secrets_of_a_command_that_reads_no_settings_are_masked_in_texts() -> No
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a process's arguments are shown in /proc")
 def test_a_job_shows_no_secret_of_its_arguments(tmp_path: Path) -> None:
-    """It runs for hours, in the list of processes that every user of the machine sees."""
+    """It runs for hours, in the list of processes that each user of the machine sees."""
     with socket.create_server(("127.0.0.1", 0)) as metastore:
-        address = f"127.0.0.1:{metastore.getsockname()[1]}"  # and that of its database: whichever it asks first
+        address = f"127.0.0.1:{metastore.getsockname()[1]}"  # and that of its database, whichever it uses first
         command = [
             sys.executable,
             "-m",
@@ -201,7 +201,7 @@ def test_a_job_shows_no_secret_of_its_arguments(tmp_path: Path) -> None:
 
 
 def test_what_a_site_file_asks_for_in_vain_is_told_without_its_secrets(tmp_path: Path) -> None:
-    """Keys that are not honoured are listed with their values, those of other databases among them."""
+    """Keys that are not honored are listed with their values, including those of other databases."""
     site = _site(
         tmp_path,
         metastore__other__url=f"jdbc:oracle:thin:scott/{CORE}@db",
@@ -216,7 +216,7 @@ def test_what_a_site_file_asks_for_in_vain_is_told_without_its_secrets(tmp_path:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel shows arguments in /proc")
 def test_a_running_server_shows_its_secrets_nowhere(tmp_path: Path) -> None:
-    """The process itself: what `ps` shows, its output, and every page of its management port."""
+    """The process itself: what `ps` shows, its output, and each page of its management port."""
     secrets = ("tok/en-from-argument", "pass word+from?environment")
     command = [sys.executable, "-c", "from hms_cache.cli.main import main; main()", "serve", "--port", "0"]
     command += ["--set", "admin.port=0", "--set", f"admin.token={secrets[0]}", "--set", "log.level=debug"]

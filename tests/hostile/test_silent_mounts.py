@@ -1,4 +1,4 @@
-"""A mount of the warehouse hangs, as a network file system does whose server is away: a running server goes on."""
+"""A mount of the warehouse hangs, like a network file system whose server is down: a running server continues."""
 
 from __future__ import annotations
 
@@ -97,19 +97,20 @@ def _silenced(port: int, scratch: Path, warehouse: str, kind: str) -> None:
             other.create_table(table("t", dbName=f"{kind}_meanwhile"))
             waiting.join(60)
             assert not waiting.is_alive()
-            # More calls than the mount has threads, and still the others go on.
+            # There are more calls than the mount has threads, and the others still continue.
             for _ in range(5):
                 with pytest.raises(TException, match=r"did not answer within|threads for this file system"):
                     other.create_table(table("never", dbName=kind))
             other.create_table(table("u", dbName=f"{kind}_meanwhile"))
         if kind == "drop_partition":
-            # No file system is asked before the commit: the partition is gone, its files stay, and the log says so.
+            # No file system is accessed before the commit: the partition is dropped, its files remain, and the log says
+            # so.
             assert not raised
             assert client.get_partition_names(kind, "t", -1) == []
             return
         assert len(raised) == 1
         assert "did not answer within" in str(raised[0])
-        # The mount is back: the same call does what it was to do.
+        # The mount answers again: the same call succeeds.
         CALLS[kind](client, kind)
 
 

@@ -1,6 +1,6 @@
-"""What a set of Thrift classes says about the protocol, in one form for all sources, so that they can be compared.
+"""The contents of a set of Thrift classes, in one form for all sources, so that they can be compared.
 
-A type is a text: `string`, `binary`, `i64`, `list<struct:Partition>`. Enums are `i32`, which they are on the wire.
+A type is a text: `string`, `binary`, `i64`, `list<struct:Partition>`. Enums are `i32`, as on the wire.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def type_of(field_type: int, detail: Any) -> str:
 
 
 def python_facts(source: str, modules: Iterable[ModuleType]) -> ProtocolFacts:
-    """The facts of generated Python modules (structs, service, constants)."""
+    """The contents of generated Python modules (structs, service, constants)."""
     facts = ProtocolFacts(source)
     for module in modules:
         for name, value in vars(module).items():
@@ -84,7 +84,7 @@ def _java_type(described: Any) -> str:
 
 
 def java_facts(source: str, document: Mapping[str, Any]) -> ProtocolFacts:
-    """The facts that ThriftFacts.java printed."""
+    """The contents printed by ThriftFacts.java."""
     structs = {
         name: {entry["id"]: FieldFact(entry["name"], _java_type(entry["type"])) for entry in struct["fields"]}
         for name, struct in document["structs"].items()

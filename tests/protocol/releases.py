@@ -25,7 +25,7 @@ RELEASES = {
     "4.1.0": ("org.apache.hive:hive-standalone-metastore-common:4.1.0", "org.apache.thrift:libthrift:0.16.0"),
     "4.2.0": ("org.apache.hive:hive-standalone-metastore-common:4.2.0", "org.apache.thrift:libthrift:0.16.0"),
 }
-#: All of them, of which the quick tests look at the two that a site has most likely.
+# All of them; the quick tests examine the two that a site most likely has.
 EACH_RELEASE = [
     release if release in ("3.1.3", "4.0.1") else pytest.param(release, marks=[pytest.mark.soak, pytest.mark.long])
     for release in RELEASES
@@ -38,7 +38,7 @@ _JAVA_NEEDED = {"4.2.0": 21}
 
 @cache
 def jar(coordinates: str) -> Path:
-    """The jar of `group:name:version`, fetched at the first use."""
+    """The jar of `group:name:version`, fetched at its first use."""
     try:
         return artifact(coordinates)
     except FetchFailed as error:
@@ -64,7 +64,7 @@ def java_program(minimum: int = 17) -> str:
 
 
 def run_java(source: str, release: str, *arguments: str, stdin: str = "") -> str:
-    """What the Java program `source` prints with the classes of a Hive release."""
+    """The output of the Java program `source` with the classes of a Hive release."""
     jars = [jar(artifact) for artifact in (*RELEASES[release], *_COMMON)]
     command = [java_program(_JAVA_NEEDED.get(release, 17)), "-cp", os.pathsep.join(map(str, jars))]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What the rest of the program relies on in the generated classes."""
+"""What the rest of the program assumes about the generated classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed code is what the generator makes of the IDL."""
+"""The committed code is equal to the generator's output for the IDL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our IDL against every release's own classes, field by field."""
+"""Our IDL compared with each release's own classes, field by field."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def excused(family: str, struct: str, field_id: int) -> bool:
 
 
 def differences(theirs: ProtocolFacts) -> list[str]:
-    """What `theirs` has and we have otherwise, or not at all."""
+    """What `theirs` contains and ours lacks or has differently."""
     found = []
     for struct, fields in theirs.structs.items():
         if struct not in OURS.structs:
@@ -124,7 +124,7 @@ def test_nothing_is_there_that_no_release_has() -> None:
 @pytest.mark.java
 @pytest.mark.soak
 def test_every_collision_is_a_real_one() -> None:
-    """An entry of the table that excuses nothing would hide a later mistake."""
+    """An entry of the table that applies to nothing would hide a later mistake."""
     idle = set(COLLISIONS)
     for theirs in [hmsclient_facts(), pyiceberg_facts(), *map(released, RELEASES)]:
         for family, struct, number in COLLISIONS:

@@ -1,4 +1,4 @@
-"""The first step of a move: Hive's own metastore and ours on the same database, read through both."""
+"""The first step of a migration: Hive's own metastore and ours on the same database, both read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ pytestmark = [pytest.mark.soak, pytest.mark.java, pytest.mark.mariadb]
 
 @pytest.fixture
 def database_of_java(database_servers: ServerLookup) -> Iterator[str]:
-    """A database with the schema of Hive's own script, for an account with a password, without which Java guesses."""
+    """A database with the schema of Hive's own script, for an account with a password; without one, Java assumes
+    one."""
     server = database_servers("mariadb")
     url = server.create_database()
     load_schema(fetch(), url)
@@ -37,7 +38,7 @@ def database_of_java(database_servers: ServerLookup) -> Iterator[str]:
 
 
 def test_a_walk_through_java_and_ours_on_one_database_finds_nothing(database_of_java: str, tmp_path: Path) -> None:
-    """Times and ids, too: they are the same rows."""
+    """Including times and ids: they are the same rows."""
     with ExitStack() as stack:
         java = JavaMetastore(database_of_java, tmp_path / "java", cached=False, pool_size=10)
         stack.callback(java.stop)

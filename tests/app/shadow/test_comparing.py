@@ -1,4 +1,4 @@
-"""What counts as a difference between two answers, and what does not."""
+"""Which differences between two replies are reported, and which are ignored."""
 
 from __future__ import annotations
 
@@ -106,6 +106,6 @@ def test_different_notes_are_kept_up_to_a_number() -> None:
 
 @pytest.mark.parametrize("method", ["get_token", "get_master_keys", "get_delegation_token"])
 def test_secrets_are_not_compared(method: str) -> None:
-    """By what signs and proves delegation tokens anybody can be acted for; a report shows what is different."""
+    """With the keys that sign delegation tokens, anybody could be impersonated; a report contains differences."""
     assert differences(method, value(["key"]), value(["another"]))
     assert not is_compared(method)

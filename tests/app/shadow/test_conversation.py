@@ -1,4 +1,4 @@
-"""Requests and replies of a connection belong together, however their bytes are cut and encoded."""
+"""Requests and replies of a connection are matched, however their bytes are split and encoded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def request(encoding: Encoding, name: str, **arguments: object) -> bytes:
 
 
 class Followed:
-    """A conversation and what it told."""
+    """A conversation and what it reported."""
 
     def __init__(self) -> None:
         self.reads: list[Read] = []

@@ -1,4 +1,4 @@
-"""The proxy lets go of its connections in order, whatever they are at when it stops."""
+"""The proxy closes its connections in order, whatever their state when it stops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def _nobody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 @pytest.mark.parametrize("moment", ["open", "closing"])
 def test_a_connection_that_is_cut_is_no_error(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that was closing was not waited for, and asyncio told of its end as of an error."""
+    """It did not wait for one that was closing, and asyncio reported its end as an error."""
     told: list[Any] = []
 
     async def run() -> None:

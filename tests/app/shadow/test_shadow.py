@@ -1,4 +1,4 @@
-"""Two real metastores, one of them with planted differences, seen through the shadow."""
+"""Two real metastores, one of them with planted differences, compared by the shadow."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pair:
 
 
 def running_service(directory: Path, stack: ExitStack) -> str:
-    """A metastore with a catalog of its own. The pair has one warehouse, so that locations are alike."""
+    """A metastore with a catalog of its own. The pair has one warehouse, so that locations are equal."""
     service = Service(
         load(
             command_line={
@@ -60,14 +60,14 @@ def running_service(directory: Path, stack: ExitStack) -> str:
 
 @pytest.fixture(scope="module")
 def alike(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Two that hold the same. Leave them as they are."""
+    """Two with equal contents. Do not change them."""
     with ExitStack() as stack:
         yield two_filled(tmp_path_factory.mktemp("alike"), stack)
 
 
 @pytest.fixture(scope="module")
 def unlike(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Two of which the other has a changed partition and a missing table."""
+    """Two; the second has a changed partition and lacks a table."""
     with ExitStack() as stack:
         pair = two_filled(tmp_path_factory.mktemp("unlike"), stack)
         with MetastoreClient(pair.other) as client:
@@ -170,7 +170,7 @@ def test_clients_get_the_primary_and_differences_are_reported(unlike: Pair, tmp_
 
 
 def test_writes_reach_the_primary_alone(alike: Pair, tmp_path: Path) -> None:
-    """And a recording needs nobody to compare with."""
+    """A recording needs no second metastore."""
     recording = tmp_path / "reads.jsonl"
     process, uri = listening(alike, "--record", str(recording))
     with MetastoreClient(uri) as client:
@@ -222,7 +222,7 @@ def test_options_that_do_not_go_together_are_refused(arguments: tuple[str, ...])
 
 
 def test_a_recording_is_its_owners_alone(tmp_path: Path) -> None:
-    """Requests hold what clients store in the catalog, passwords of their tables among it."""
+    """Requests contain what clients store in the catalog, including passwords of their tables."""
     before = os.umask(0o022)
     try:
         with Recorder(tmp_path / "reads") as recorder:
