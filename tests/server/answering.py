@@ -13,7 +13,7 @@ TLS_RECORD = b"\x16\x03\x03\x40\x00" + b"\x02" * 0x4000
 
 @contextmanager
 def answering(data: bytes, *, in_drops: bool) -> Iterator[str]:
-    """The address of a server that answers this to everybody."""
+    """The address of a server that sends this answer to every client."""
     ended = threading.Event()
 
     def answer(sock: socket.socket) -> None:

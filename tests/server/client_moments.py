@@ -1,6 +1,7 @@
 """Clients at a given point of a call, for `test_client_behaviour`.
 
-Each point is a function that brings a client there and returns how many of its requests the server has received whole.
+Each point is a function that brings a client there and returns how many of its complete requests the server has
+received.
 """
 
 from __future__ import annotations
@@ -81,11 +82,11 @@ class Client:
         return encode(self.encoding, method, self._sequence, **arguments)
 
     def send(self, method: str, **arguments: Any) -> None:
-        """Sends one whole request."""
+        """Sends one complete request."""
         self.sock.sendall(self.request(method, **arguments))
 
     def forget_last(self) -> None:
-        """Expects no reply for the last request, which was not sent whole."""
+        """Expects no reply for the last request, which was not sent completely."""
         self._expected.pop()
 
     def read_reply(self) -> None:
@@ -102,7 +103,7 @@ class Client:
         protocol.readMessageEnd()
 
     def read_expected(self) -> None:
-        """Reads the replies of all whole requests, in order."""
+        """Reads the replies of all complete requests, in order."""
         while self._expected:
             self.read_reply()
 
@@ -114,7 +115,7 @@ class Client:
             return True
 
     def is_closed_after_error(self) -> bool:
-        """After `is_closed_by_server` has met a byte: whether that began an error, and the end came behind it."""
+        """After `is_closed_by_server` has read a byte: whether it began an error, followed by the end."""
         rest = b""
         while data := self.sock.recv(65536):
             rest += data
@@ -200,7 +201,7 @@ class Bench:
 
     @contextmanager
     def holding(self, *, checks: bool = False) -> Iterator[None]:
-        """Held calls and, if asked for, position checks wait until `let_go`, at the latest until the end."""
+        """Calls, and position checks if requested, are held until `let_go`, at the latest until the end."""
         while self.started.acquire(blocking=False):
             pass  # a call that was queued has run since
         self._open.clear()
@@ -211,7 +212,7 @@ class Bench:
             self.let_go()
 
     def let_go(self) -> None:
-        """What was held goes on."""
+        """Releases what was held."""
         self._open.set()
         self._holds_checks = False
         held, self._held_checks = self._held_checks, []
@@ -228,13 +229,13 @@ class Bench:
             "sockets": _open_sockets(),
             "threads": threading.active_count(),
             "tasks": len(asyncio.all_tasks(listener.loop)),
-            # By reference counts alone: the collector of cycles runs seldom in a server. A timer would hold one, too.
+            # By reference counts only: the cycle collector rarely runs in a server. A timer would hold one, too.
             "connection objects": len(self._alive),
         }
 
 
 def _open_sockets() -> int:
-    """Of this process: files of the database are no business of clients."""
+    """Of this process: clients do not affect files of the database."""
     count = 0
     for name in os.listdir("/proc/self/fd"):
         with suppress(FileNotFoundError):
@@ -243,7 +244,7 @@ def _open_sockets() -> int:
 
 
 def wait_for(holds: Callable[[], bool], what: Callable[[], object]) -> None:
-    """Looks until it is so."""
+    """Repeats the check until it succeeds."""
     end_s = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < end_s, what()
@@ -251,11 +252,11 @@ def wait_for(holds: Callable[[], bool], what: Callable[[], object]) -> None:
 
 
 def take(semaphore: threading.Semaphore) -> None:
-    """Waits for what the server does on its side."""
+    """Waits for an effect in the server."""
     assert semaphore.acquire(timeout=PATIENCE_S)
 
 
-# The points. `encoding` of the client may be any unless the point says otherwise.
+# The points. The client's `encoding` may be any, unless the point restricts it.
 
 
 def connected(bench: Bench, encoding: str) -> Client:
@@ -272,7 +273,7 @@ def in_header(bench: Bench, encoding: str) -> Client:
 
 
 def in_arguments(bench: Bench, encoding: str) -> Client:
-    """Within the arguments, after enough of them that the message is decoded while it arrives."""
+    """Within the arguments, so far that the message is decoded while it arrives."""
     client = Client(bench.port, encoding)
     names = [f"name-{number}" for number in range(20_000)]
     client.sock.sendall(client.request("get_table_objects_by_name", dbname="default", tbl_names=names)[:-3])
@@ -305,7 +306,7 @@ def whole_call_behind(bench: Bench, encoding: str) -> Client:
 
 
 def part_behind(bench: Bench, encoding: str) -> Client:
-    """While a call runs, after sending a whole second one and part of a third."""
+    """While a call runs, after sending a complete second one and part of a third."""
     client = whole_call_behind(bench, encoding)
     client.sock.sendall(client.request("get_database", name="default")[:9])
     client.forget_last()
@@ -335,7 +336,7 @@ def checking(bench: Bench, encoding: str) -> Client:
 
 
 def replying(bench: Bench, encoding: str) -> Client:
-    """While the reply is written: the client has taken some of it."""
+    """While the reply is written: the client has read a part of it."""
     client = Client(bench.port, encoding, receive_buffer_bytes=4096)
     client.send(LARGE)
     wait_for(lambda: any(not one._writable for one in list(bench._alive)), lambda: "the reply was taken")

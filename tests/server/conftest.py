@@ -48,7 +48,7 @@ class Link:
         self.sequence = 0
 
     def request(self, method: str, **arguments: Any) -> bytes:
-        """The bytes of a call with the next sequence id."""
+        """Returns the bytes of a call with the next sequence id."""
         self.sequence += 1
         return request_bytes(method, self.sequence, **arguments)
 
@@ -58,7 +58,7 @@ class Link:
         return self.reply(method)
 
     def reply(self, method: str) -> Any:
-        """Reads one reply; the value of `success`."""
+        """Reads one reply. Returns the value of `success`."""
         from thrift.protocol.TBinaryProtocol import TBinaryProtocol
         from thrift.Thrift import TApplicationException, TMessageType
         from thrift.transport.TTransport import TTransportBase
@@ -110,8 +110,8 @@ class _Errors(logging.Handler):
 
 @pytest.fixture(autouse=True)
 def no_callback_fails() -> Iterator[None]:
-    """A callback of a loop that fails ends nothing but itself, and what it was to do next is never done: a time limit,
-    a connection's end. The loop only logs it."""
+    """A failing callback of a loop ends only itself, and its remaining work is never done: a time limit, or the end of
+    a connection. The loop only logs it."""
     errors = _Errors()
     logging.getLogger("asyncio").addHandler(errors)
     yield

@@ -10,9 +10,10 @@ import threading
 class CountingRelay:
     """Forwards connections to a port. `_lock` guards the attributes.
 
-    A question is what a client sends before the next answer; several statements sent at once are one. A ROLLBACK is
-    one if more is asked on its connection: nobody waits for the answer to a last one. Between `keep_back` and `deliver`
-    it does not come. What only prepares a statement of PostgreSQL is none: a driver does so once for a connection.
+    A round trip is what a client sends before the next answer; several statements sent at once are one. A ROLLBACK
+    counts only if another statement follows on its connection, since nobody waits for the answer to a last one; between
+    `keep_back` and `deliver`, its answer is held. Preparing a statement of PostgreSQL does not count, since a driver
+    does so once for a connection.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -30,14 +31,14 @@ class CountingRelay:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def begin(self) -> None:
-        """Counts from zero."""
+        """Resets the counter."""
         with self._lock:
             self._questions = []
             self.sent_bytes = 0
             self.call += 1
 
     def questions(self) -> list[bytes]:
-        """Those since `begin`."""
+        """Round trips since `begin`."""
         with self._lock:
             return list(self._questions)
 
@@ -50,7 +51,7 @@ class CountingRelay:
         self._delivering.set()
 
     def close(self) -> None:
-        """Accepts no more."""
+        """Accepts no more connections."""
         self._delivering.set()
         self._listening.close()
 
@@ -61,19 +62,19 @@ class CountingRelay:
                 _Way(self, client, socket.create_connection(self._target)).start()
 
     def sent(self, size_bytes: int) -> None:
-        """A client has sent so much."""
+        """A client has sent this many bytes."""
         with self._lock:
             self.sent_bytes += size_bytes
 
     def asked(self, question: bytes) -> None:
-        """A question went over one of the ways."""
+        """A round trip began in one of the directions."""
         with self._lock:
             self._questions.append(question)
 
 
 class _Way:
-    """One connection, both directions. `is_answered`: whether the database has sent something since the last
-    question."""
+    """One connection, both directions. `is_answered`: whether the database has sent something since the last round trip
+    began."""
 
     def __init__(self, relay: CountingRelay, client: socket.socket, server: socket.socket) -> None:
         self._relay, self._client, self._server = relay, client, server
@@ -120,7 +121,7 @@ _EXECUTE_OR_QUERY = b"EQ"
 
 
 def _only_prepares(data: bytes) -> bool:
-    """Whether these are messages of PostgreSQL, a Parse first, none of which runs a statement."""
+    """Whether these are messages of PostgreSQL that begin with a Parse and do not execute a statement."""
     kinds = b""
     at = 0
     while at + 5 <= len(data):

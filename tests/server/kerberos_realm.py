@@ -35,7 +35,7 @@ class Realm(KerberosRealm):
 
 @contextmanager
 def running_realm(directory: Path, name: str = REALM) -> Iterator[Realm]:
-    """Skips the test where MIT Kerberos is not installed."""
+    """Skips the test if MIT Kerberos is not installed."""
     if any(tool(one) is None for one in (*TOOLS, "kinit")):
         pytest.skip("needs krb5-kdc, krb5-admin-server and krb5-user")
     realm = Realm(directory, name)
@@ -47,9 +47,9 @@ def running_realm(directory: Path, name: str = REALM) -> Iterator[Realm]:
 
 @contextmanager
 def realm_of_this_process(directory: Path, *users: str) -> Iterator[Realm]:
-    """A realm that this process asks, with the service `hive/localhost` and a ticket of each user.
+    """A realm used by this process, with the service `hive/localhost` and a ticket for each user.
 
-    There is no default cache of tickets: a ticket is used only where a test says so.
+    There is no default ticket cache: a ticket is only used if a test says so.
     """
     with running_realm(directory) as realm, pytest.MonkeyPatch.context() as patch:
         patch.setenv("KRB5_CONFIG", str(realm.configuration))
@@ -61,7 +61,7 @@ def realm_of_this_process(directory: Path, *users: str) -> Iterator[Realm]:
 
 
 class SaslSocket:
-    """Thrift's TSaslClientTransport over a socket, for `Link`: framed, and protected where that was agreed on."""
+    """Thrift's TSaslClientTransport over a socket, for `Link`: framed, and protected if this was negotiated."""
 
     def __init__(self, sock: Any) -> None:
         self.sock = sock
@@ -106,7 +106,7 @@ class SaslSocket:
         return self.answer()
 
     def gssapi(self, cache: Path, service: str, quality: int = 1, acting_as: str = "") -> tuple[int, bytes]:
-        """Goes through all of it, as Java's client; the server's last message."""
+        """Completes the negotiation like Java's client. Returns the server's last message."""
         import gssapi
 
         credentials = gssapi.Credentials(usage="initiate", store={"ccache": f"FILE:{cache}"})
@@ -135,7 +135,7 @@ class SaslSocket:
             return status, challenge
 
     def digest(self, identifier: bytes, password: bytes, quality: str = "auth", **changed: bytes) -> tuple[int, bytes]:
-        """As Hadoop's client with a token (RFC 2831); `changed`: directives to send instead. The last message."""
+        """Like Hadoop's client with a token (RFC 2831); `changed`: directives to replace. Returns the last message."""
         self.message(1, b"DIGEST-MD5")
         self.message(2, b"")
         status, challenge = self.answer()

@@ -1,4 +1,4 @@
-"""What is answered on the event loop is short, however long its request: everybody waits while it is made."""
+"""Replies that are built on the event loop are short, however long the request: all others wait meanwhile."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ON_THE_LOOP = sorted(name for name, one in all_handlers().items() if one.kind is
 
 
 def answer_bytes(link: Link, method: str, path: Path) -> int:
-    """Of the answer, or of the text of its exception, to a request with a long text at the path. Raises OSError or
-    EOFError when the conversation ends instead."""
+    """Size of the reply, or of its exception's text, to a request with a long text at the path. Raises OSError or
+    EOFError if the conversation ends instead."""
     spec = METHODS[method]
     arguments = replaced(in_place(filled(spec.args_class, random.Random(7))), path, "x" * TEXT_CHARACTERS)
     if method == "get_config_value" and path != ("name",):

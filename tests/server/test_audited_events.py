@@ -1,4 +1,4 @@
-"""The audit log says of each event whose call logged it."""
+"""The audit log contains, for each event, the call that logged it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUNDS = 5
 
 
 def work(uri: str, user: str) -> None:
-    """Calls that log one event, several, and none; on tables that bear the user's name."""
+    """Calls that log one event, several, and none, on tables that have the user's name."""
     with MetastoreClient(uri) as client:
         client.call("set_ugi", user, [])
         client.call("create_database", database(user))
@@ -67,7 +67,7 @@ def test_each_event_is_of_one_call(serve: Serve, caplog: pytest.LogCaptureFixtur
 
 def test_events_that_follow_each_other_are_one_range() -> None:
     trace = CallContext()
-    trace.note_events(1, 2)  # no call: a background task's
+    trace.note_events(1, 2)  # no call, but a background task's
     assert trace.events == []
     trace.begin(1)
     for first, last in ((3, 4), (5, 5), (9, 9), (10, 12)):

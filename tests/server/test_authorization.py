@@ -1,4 +1,5 @@
-"""A server with a policy: who is refused, what is shown, and that no answer is shared with whom it is not for."""
+"""A server with a policy: what is refused, what is visible, and that cached answers are only shared by users with equal
+rights."""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ class World:
 
     def link(self, user: str) -> Link:
         link = self.server.link()
-        link.call("set_ugi", user_name=user, group_names=["readers"])  # groups that clients claim count for nothing
+        link.call("set_ugi", user_name=user, group_names=["readers"])  # groups that clients claim have no effect
         return link
 
     def allow(self, text: str) -> None:
@@ -134,7 +135,7 @@ def of_table(name: str) -> dict[str, dict[str, Any]]:
 
 
 def test_what_may_not_be_read_is_answered_as_what_is_not_there(world: World) -> None:
-    """The text differs by the name alone, and it is the same whether the object exists or not."""
+    """The text differs only in the name, and is the same whether or not the object exists."""
     ann = world.link("ann")
     unlike = []
     for method, arguments in of_table("secret").items():
@@ -144,7 +145,7 @@ def test_what_may_not_be_read_is_answered_as_what_is_not_there(world: World) -> 
         missing = outcome(world.root, method, **of_table("absent")[method])
         if repr(missing) != repr(absent):
             unlike.append((method, missing, absent))
-    # Where Hive has another word for one method than for the next, ours is that of `get_table`.
+    # Where Hive's text differs between methods, ours is that of `get_table`.
     assert {method for method, missing, absent in unlike} <= {
         *(
             "get_partitions",
@@ -168,7 +169,7 @@ def test_what_may_not_be_read_is_answered_as_what_is_not_there(world: World) -> 
 
 
 def test_what_may_not_be_read_costs_what_is_not_there_costs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is told by the time of an answer: neither that an object exists, nor that others have asked for it."""
+    """The time of an answer reveals neither that an object exists, nor that others have requested it."""
     sent = 0
     original = CallContext.statement_sent
 
@@ -181,7 +182,7 @@ def test_what_may_not_be_read_costs_what_is_not_there_costs(world: World, monkey
     ann = world.link("ann")
     asked = of_table("secret")
     for method, arguments in asked.items():
-        for _ in range(3):  # kept for others
+        for _ in range(3):  # cached for others
             outcome(world.root, method, **arguments)
     service = world.server.service
 
@@ -264,7 +265,7 @@ def test_a_foreign_key_is_shown_to_those_who_may_read_both_tables(world: World) 
 
 
 def test_what_is_left_out_for_one_is_there_for_the_next(world: World) -> None:
-    """Answers are cut to what a user may see; what is held in memory, and others are answered from, is not."""
+    """Answers are reduced to what a user may see; the data in memory, from which others are answered, is not."""
     key = t.SQLForeignKey(
         *("open", "secret", "a", "open", "pub", "a", 1, 0, 0, "fk", "pk", True, False, False),
         catName="hive",
@@ -304,7 +305,7 @@ def test_what_is_left_out_for_one_is_there_for_the_next(world: World) -> None:
     links = [world.link(user) for user in ("ann", "eve", "root")]
     for method, arguments in asked.items():
         sources.cache.shared.forget_all()
-        first, *_ = [outcome(link, method, **arguments) for link in reversed(links)]  # memory has it now
+        first, *_ = [outcome(link, method, **arguments) for link in reversed(links)]  # it is in memory now
         sources.cache.shared.answers.clear()
         *_, last = [outcome(link, method, **arguments) for link in links]
         assert last == first, method
@@ -336,7 +337,7 @@ def test_what_is_refused_has_no_effect(world: World) -> None:
 
 
 def constraints_on(name: str) -> dict[str, list[Any]]:
-    """One of each kind, on a column of the table; by the fields of `CreateTableRequest`."""
+    """One of each kind, on a column of the table; named by the fields of `CreateTableRequest`."""
     at = {"catName": "hive", "table_db": "open", "table_name": name, "column_name": "a"}
     foreign = {"fktable_db": "open", "fktable_name": name, "fkcolumn_name": "a", "pktable_db": "open"}
     return {
@@ -351,7 +352,7 @@ def constraints_on(name: str) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("kind", constraints_on(""))
 def test_who_may_create_tables_changes_none_of_others_by_constraints(world: World, kind: str) -> None:
-    """The constraints of a request that creates a table name their tables themselves."""
+    """The constraints of a request that creates a table name their tables."""
     world.allow(POLICY + '[[grants]]\nusers = ["max"]\nactions = ["create", "read"]\ndatabases = ["open"]\n')
     maker = world.link("max")
     if kind == "foreignKeys":
@@ -376,7 +377,8 @@ def test_who_may_create_tables_changes_none_of_others_by_constraints(world: Worl
 
 
 def test_who_may_create_tables_refers_to_none_that_it_may_not_read(world: World) -> None:
-    """A source of a materialized view cannot be dropped; a foreign key's refusal tells of the other table's columns."""
+    """A source of a materialized view cannot be dropped; the refusal of a foreign key reveals the other table's
+    columns."""
     world.root.call("add_primary_key", req=t.AddPrimaryKeyRequest(constraints_on("secret")["primaryKeys"]))
     world.allow(POLICY + '[[grants]]\nusers = ["max"]\nactions = ["create"]\ndatabases = ["open"]\n')
     maker = world.link("max")
@@ -403,7 +405,7 @@ def test_who_may_create_tables_refers_to_none_that_it_may_not_read(world: World)
 
 
 def test_who_may_create_replaces_no_code_of_others(world: World) -> None:
-    """The call that creates a procedure or a package replaces one that is there."""
+    """The call that creates a procedure or a package replaces an existing one."""
     rights = '[[grants]]\nusers = ["max"]\nactions = {}\ndatabases = ["open"]\n'
     own = t.StoredProcedure("p", "open", "hive", "root", "own source")
     package = t.AddPackageRequest("hive", "open", "p", "root", "own header", "own body")
@@ -503,7 +505,7 @@ def test_a_policy_that_cannot_be_used_is_told_and_changes_nothing(world: World) 
 
 
 def test_revocation_under_load(world: World) -> None:
-    """Once the reload has returned, no reader sees what was withdrawn, whatever was kept or on its way."""
+    """Once the reload has returned, no reader sees what was revoked, whether cached or in progress."""
     rounds, stop = 12, threading.Event()
     allowed, seen, failures = [True], [0, 0], []
     turn = threading.Condition()
@@ -559,8 +561,8 @@ def test_a_refusal_is_audited_in_hives_form_and_counted(world: World, caplog: py
 
 @pytest.mark.parametrize("user", ["root", "ann"])
 def test_what_a_request_lacks_makes_no_decision_fail(world: World, user: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Calls without arguments, and with structs that have nothing in them: the guard looks at them before the handler
-    does, which says what is missing."""
+    """Calls without arguments, and with empty structs: authorization examines them before the handler, which reports
+    what is missing."""
     link = world.link(user)
     for method in sorted(METHODS.keys() - {"shutdown", "reinitialize"}):
         fields = [field for field in METHODS[method].args_table[1] if field is not None]
@@ -588,7 +590,8 @@ def test_kept_replies_of_every_class_are_verified(world: World) -> None:
 def test_who_may_not_is_refused_alone_in_a_transaction_that_calls_share(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Locks of three users gather while one is being taken: they are carried out together, but for the one refused."""
+    """Locks of three users are collected while one is being taken: they are executed together, except the refused
+    one."""
     take, entered, proceed = locking.lock, threading.Event(), threading.Event()
 
     def take_slowly(*arguments: Any) -> Any:
@@ -624,7 +627,7 @@ def test_who_may_not_is_refused_alone_in_a_transaction_that_calls_share(
 
 
 def test_a_limit_tells_nothing_of_tables_that_are_not_shown(world: World) -> None:
-    """What is missing below it would tell whether a filter or a pattern meets one of them."""
+    """A list shorter than the limit would reveal whether a filter or a pattern matches a hidden object."""
     hidden = table("open", "a_first")
     hidden.parameters = {"budget": "7"}
     shown = table("open", "pub_last")
@@ -650,9 +653,9 @@ def test_a_limit_tells_nothing_of_tables_that_are_not_shown(world: World) -> Non
 
 @pytest.mark.parametrize("kind", [t.LockType.EXCLUSIVE, t.LockType.SHARED_WRITE, t.LockType.SHARED_READ])
 def test_who_may_create_tables_locks_none_that_is_there(world: World, kind: int) -> None:
-    """An exclusive lock stops everybody else, for as long as it is renewed; a shared one whoever would drop the table.
+    """An exclusive lock blocks everybody else as long as it is renewed; a shared one blocks drops of the table.
 
-    A database that may be known of is locked for reading as it is, whatever may be done in it.
+    A database that is visible can be locked for reading, whatever the rights in it.
     """
     grants = (("create", '["made*", "pub"]'), ("alter", '["secret"]'))
     world.allow(
@@ -691,8 +694,8 @@ MAX_CPU_S = 2.0
 
 @pytest.mark.parametrize("provider", ["policy", None])
 def test_a_request_names_no_more_objects_than_its_elements(serve: Serve, tmp_path: Path, provider: str | None) -> None:
-    """Each element may have a catalog of its own, and each table is looked at in each catalog: 100 kB would name four
-    million objects. The audit log names them, too, where nobody decides."""
+    """Each element may name a catalog, and each table is checked in each catalog: 100 kB would name four million
+    objects. Without authorization, the audit log would name them, too."""
     if provider is None:
         link = serve(**{"server.audit": "all", "server.audit_format": "json"}).link()
     else:
@@ -711,7 +714,7 @@ def test_a_request_names_no_more_objects_than_its_elements(serve: Serve, tmp_pat
 
 
 def test_who_may_change_a_schema_reads_no_serde_of_others(world: World) -> None:
-    """Serdes are found by their name alone; Trino gives those of tables the names of the tables."""
+    """Serdes are looked up by name only; Trino gives those of tables the names of the tables."""
     world.allow(POLICY + '[[grants]]\nusers = ["max"]\nactions = ["all"]\ndatabases = ["mine"]\n')
     world.root.call("create_database", database=database("mine"))
     hidden = table("closed", "named")

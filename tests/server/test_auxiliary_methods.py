@@ -1,4 +1,4 @@
-"""The rare groups of methods through a whole server: their spellings, answers and refusals on the wire."""
+"""Rarely used groups of methods through a whole server: their variants, answers and refusals on the wire."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_roles_and_privileges(link: Link) -> None:
 
 
 def test_all_grants_on_the_columns_of_a_wide_table_in_one_request(link: Link) -> None:
-    """As HiveServer2 with Ranger sends them, which passes over a table whose request is refused."""
+    """As sent by HiveServer2 with Ranger, which skips a table whose request is refused."""
     link.call("create_database", database=database("d"))
     link.call("create_table", tbl=table("d", "t"))
     info = ttypes.PrivilegeGrantInfo("1 0 0 0 0 0 0 0 0", 0, "ranger", USER, False)
@@ -109,7 +109,7 @@ def test_every_call_about_tokens_and_keys_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("name", TOKEN_CALLS)
 def test_tokens_and_keys_are_not_for_everybody(link: Link, name: str) -> None:
-    """Whoever reads the master keys can forge tokens of every Kerberized server on the same database."""
+    """A client that reads the master keys can forge tokens for each Kerberized server on the same database."""
     with pytest.raises((ttypes.MetaException, TApplicationException)) as raised:
         link.call(name, **TOKEN_CALLS[name])
     hint = "kerberos" if "delegation_token" in name else "security.delegation_tokens"
@@ -192,7 +192,7 @@ def test_reports_types_and_identity(link: Link) -> None:
 
 
 def test_what_a_request_lacks_is_named(link: Link) -> None:
-    """As Java: an argument that is absent is a MetaException, a field of a request a fault of the protocol."""
+    """As in Java: a missing argument is a MetaException, a missing field of a request a protocol error."""
     with pytest.raises(ttypes.MetaException, match="drop_type needs the argument type"):
         link.call("drop_type", type=None)
     for method, request, absent in (
@@ -258,7 +258,8 @@ def test_the_order_of_partitions_of_a_connection(link: Link) -> None:
 
 
 def test_the_version_is_that_of_the_hive_whose_answers_ours_are(link: Link) -> None:
-    """`TestHiveMetaStore.testVersion` of Hive 4 expects its own; the client's is `getServerVersion`."""
+    """`TestHiveMetaStore.testVersion` of Hive 4 expects the server's own; the version for the client is
+    `getServerVersion`."""
     assert link.call("getVersion") == "4.0.1"
 
 

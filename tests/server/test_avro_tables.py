@@ -1,4 +1,4 @@
-"""`get_fields` and `get_schema` of Avro tables, in all spellings: the schema's columns, as Hive 3.1.3 answers them."""
+"""`get_fields` and `get_schema` of Avro tables, in all variants, return the schema's columns, as Hive 3.1.3 does."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def create(
 
 
 def answers(link: Link) -> dict[str, list[FieldSchema]]:
-    """By spelling, each without the keys that it must have."""
+    """By variant, each without its required keys."""
     found = {}
     for name, (has_keys, call) in SPELLINGS.items():
         fields = call(link)

@@ -1,4 +1,4 @@
-"""Bearer tokens with a real server of keys: who is let in, who is refused and how, keys that come and go."""
+"""Bearer tokens with a real key server: which are accepted, which are refused and how, and key rotation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _made: deque[Any] = deque()
 
 
 def rsa_key() -> Any:
-    """One of a few in turn: to find the primes of one takes as long as to start a server."""
+    """One of a few in turn: generating a key takes as long as starting a server."""
     if len(_made) < _KEYS:
         _made.append(rsa.generate_private_key(65537, 2048))
     else:
@@ -61,7 +61,7 @@ def entry_of(key: Any, key_id: str | None, **more: Any) -> dict[str, Any]:
 
 
 class Issuer:
-    """A server of keys, and what it signs with them."""
+    """A key server, and tokens signed by it."""
 
     def __init__(self) -> None:
         self.keys: dict[str, Any] = {"one": rsa_key()}
@@ -153,7 +153,7 @@ def test_the_subject_is_the_user(server: Running, issuer: Issuer, caplog: pytest
 
 
 def test_a_name_beside_the_token_is_nobodys(server: Running, issuer: Issuer, caplog: pytest.LogCaptureFixture) -> None:
-    """Hive's servlet takes the header for the user where it asks for no token, and proxies have others."""
+    """Hive's servlet takes the user from the header on a port without tokens, and proxies use other headers."""
     claims = ("x-actor-username", "x-forwarded-user", "remote-user", "x-remote-user", "doas", "x-forwarded-for")
     headers = dict.fromkeys(claims, "root") | {"authorization": f"Bearer {issuer.token()}", "cookie": "hive.user=root"}
     body = request_bytes("create_database", 1, database=database("d"))
@@ -167,7 +167,7 @@ def test_a_name_beside_the_token_is_nobodys(server: Running, issuer: Issuer, cap
 
 
 def test_users_of_one_socket_are_told_apart(serve: Serve, issuer: Issuer, tmp_path: Path) -> None:
-    """The same bytes with another token: no answer is shared, and no user is kept."""
+    """The same bytes with another token: no answer is shared, and no user is remembered."""
     policy = tmp_path / "policy.toml"
     policy.write_text('[[grants]]\nusers = ["ann"]\nactions = ["read", "create"]\ndatabases = ["*"]\n')
     server = serve(
@@ -198,7 +198,7 @@ def test_users_of_one_socket_are_told_apart(serve: Serve, issuer: Issuer, tmp_pa
 
 
 def test_a_table_belongs_to_who_creates_it(serve: Serve, issuer: Issuer) -> None:
-    """Where the request names no owner: as nobody's, it would be hidden from who made it."""
+    """If the request names no owner: a table without one would be hidden from its creator."""
     server = serve(
         **{
             "server.transport_mode": "http",
@@ -219,7 +219,7 @@ def test_a_table_belongs_to_who_creates_it(serve: Serve, issuer: Issuer) -> None
 
 
 def confused(issuer: Issuer) -> str:
-    """HS256 with the public key for a secret: a library that lets the token choose takes it."""
+    """HS256 with the public key as the secret: a library that lets the token choose the algorithm accepts it."""
     public = issuer.keys["one"].public_key()
     pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
@@ -287,7 +287,7 @@ def test_keys_come_and_go(server: Running, issuer: Issuer) -> None:
     issuer.keys["three"] = rsa_key()
     time.sleep(0.15)
     assert post(server, issuer.token("three"))[0] == 200
-    # The document without the first key was read: what it proved is proven no more.
+    # The document was read without the first key: its tokens are no longer valid.
     assert post(server, old)[0] == 401
 
 
@@ -315,7 +315,7 @@ ODD_ANSWERS = {
 
 @pytest.mark.parametrize("kind", ODD_ANSWERS)
 def test_whatever_a_server_of_keys_answers(issuer: Issuer, kind: str) -> None:
-    """At the start it is told as such, and keys that are held are good for their time; nobody waits for long."""
+    """At the start, this is reported as such; cached keys remain valid for their time; no call waits for long."""
     now = [0.0]
     with answering(ODD_ANSWERS[kind], in_drops="drops" in kind) as url:
         with pytest.raises(KeySetError):
@@ -331,7 +331,7 @@ def test_whatever_a_server_of_keys_answers(issuer: Issuer, kind: str) -> None:
 
 
 def test_a_tunnel_in_drops_has_the_same_time(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a proxy that the environment names."""
+    """Of a proxy named in the environment."""
     head = b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 10_000
     with answering(head, in_drops=True) as url:
         monkeypatch.setenv("https_proxy", url.removesuffix("/jwks.json"))
@@ -346,7 +346,7 @@ def test_a_handshake_in_drops_has_the_same_time(issuer: Issuer) -> None:
 
 
 class OverAtOnce:
-    """An alarm whose time was over while a connection was still being made."""
+    """A time-out that expired while a connection was still being made."""
 
     daemon = False
 
@@ -361,14 +361,14 @@ class OverAtOnce:
 
 
 def test_a_connection_that_took_all_of_the_time_is_not_read(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else an answer in drops would have no end: what was to cut it has found nothing yet."""
+    """Otherwise, a slow answer would never end: the time-out has found nothing to close yet."""
     monkeypatch.setattr("hms_cache.cut_connections.threading.Timer", OverAtOnce)
     with pytest.raises(KeySetError, match="connecting took all of the time"):
         KeySet(options_of(issuer)).load()
 
 
 def test_keys_over_tls(issuer: Issuer, tmp_path: Path) -> None:
-    """Of a server whose certificate the given authority signed, and of no other."""
+    """Of a server with a certificate signed by the given authority, and of no other."""
     authority = Authority(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.certificate.configure_cert(context)
@@ -397,7 +397,7 @@ def test_clients_cannot_make_the_server_ask_all_the_time(issuer: Issuer) -> None
 
 
 def test_a_silent_issuer_keeps_one_thread(issuer: Issuer) -> None:
-    """However many tokens name unknown keys: those of known ones are checked meanwhile, even when keys are due."""
+    """However many tokens name unknown keys, those with known ones are checked meanwhile, even if a refresh is due."""
     now_s = [0.0]
     keys = KeySet(options_of(issuer, timeout_s=PATIENCE_S), lambda: now_s[0])
     keys.load()
@@ -457,7 +457,7 @@ def test_an_address_that_sends_on_is_not_followed(issuer: Issuer) -> None:
 
 
 def test_a_key_is_for_its_own_algorithm(issuer: Issuer) -> None:
-    """What the entry says, and of which kind the key is, counts; not what the token says."""
+    """The entry's text and the kind of the key determine the algorithm, not the token."""
     issuer.entries = [entry_of(issuer.keys["one"], "one", alg="RS512"), {"kty": "RSA", "kid": "broken"}]
     keys = KeySet(options_of(issuer))
     keys.load()
@@ -486,7 +486,7 @@ def test_a_kept_token_ends_in_time(issuer: Issuer) -> None:
 
 
 def test_tokens_of_many_groups_are_kept_by_their_bytes(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever may ask the issuer for tokens may ask for as many as he likes."""
+    """A user may obtain any number of tokens from the issuer."""
     monkeypatch.setattr(bearer_tokens, "MAX_KEPT_BYTES", 100_000)
     keys = KeySet(options_of(issuer))
     keys.load()
@@ -507,7 +507,7 @@ def test_tokens_of_many_groups_are_kept_by_their_bytes(issuer: Issuer, monkeypat
 
 
 def test_a_kept_token_ends_with_the_key_that_signed_it(issuer: Issuer) -> None:
-    """Also where no other token makes the document be read again."""
+    """Also if no other token causes the document to be read again."""
     now_s = [0.0]
     keys = KeySet(options_of(issuer), lambda: now_s[0])
     keys.load()
@@ -526,7 +526,7 @@ def test_a_kept_token_ends_with_the_key_that_signed_it(issuer: Issuer) -> None:
     for later in (101, 102, 109, 199):
         now_s[0] = later
         assert serve() == "ann"
-    assert issuer.reads == 3  # at 101 and 199: what cannot be read is not asked for by each request
+    assert issuer.reads == 3  # at 101 and 199: what cannot be read is not requested for each call
     now_s[0] = 201
     with pytest.raises(AuthenticationError) as unavailable:
         serve()
@@ -582,13 +582,13 @@ ODD_CLAIMS: dict[str, dict[str, Any]] = {
 
 
 def signed_by(issuer: Issuer, header: bytes, claims: bytes) -> str:
-    """Signed by the issuer's key, whatever it says."""
+    """Signed by the issuer's key, whatever it contains."""
     text = f"{part(header)}.{part(claims)}"
     return f"{text}.{part(issuer.keys['one'].sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 
 
 def test_whatever_a_token_says_it_is_good_or_refused(issuer: Issuer) -> None:
-    """Also one that the issuer has signed; with PyJWT as old as is allowed, too (`make oldest`)."""
+    """Also one that the issuer has signed; with the oldest allowed PyJWT, too (`make oldest`)."""
     keys = KeySet(KeySetOptions(issuer.url, None, 5, 300, 60))
     keys.load()
     tokens = BearerTokens(keys, BearerOptions(("RS256",), "issuer", ("hms",), "sub", 1))

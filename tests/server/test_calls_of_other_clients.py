@@ -1,4 +1,5 @@
-"""Calls of clients that the tests do not run, by their sources: a row for each client and call, and what it relies on.
+"""Calls of clients that are not run in the tests, from their sources: a row for each client and call, with what it
+expects.
 
 Clients that use Hive's Java client are listed with the calls that this client makes for them: those of Hive 3.1 name
 the catalog before the database, those of 2.3 do not.
@@ -52,13 +53,13 @@ def descriptor(**more: Any) -> ttypes.StorageDescriptor:
 
 
 def table(name: str, keys: tuple[str, ...] = ("year", "month"), **more: Any) -> ttypes.Table:
-    """As Doris makes it: its creation time does not fit into the field, and has become negative."""
+    """As Doris creates it: its creation time does not fit into the field, and has become negative."""
     values = {"createTime": -1843204096, "lastAccessTime": -1843204096, "tableType": "MANAGED_TABLE", "parameters": {}}
     return ttypes.Table(name, "d", sd=descriptor(), partitionKeys=columns(*keys), **{**values, **more})
 
 
 def partition(*values: str, **more: Any) -> ttypes.Partition:
-    """As XTable makes it: without parameters."""
+    """As XTable creates it: without parameters."""
     return ttypes.Partition(list(values), "d", "t", createTime=0, lastAccessTime=0, sd=descriptor(**more))
 
 
@@ -67,8 +68,8 @@ def values_of(partitions: list[ttypes.Partition]) -> list[tuple[str, ...]]:
 
 
 class Row(NamedTuple):
-    """A call of a client. `reads`: what the client reads of the answer, which must be `expected`; or the exception that
-    it expects, with the words that it looks for, in lower case."""
+    """A call of a client. `reads`: what the client reads from the answer, which must be `expected`; or the exception
+    that it expects, with the words that it searches for, in lower case."""
 
     client: str
     method: str
@@ -211,7 +212,7 @@ ROWS = [
     Row("Drill", "get_table_objects_by_name", {"dbname": "none", "tbl_names": ["t"]},
         Refused(ttypes.UnknownDBException, ())),
     Row("Dremio", "get_partition_names", {"db_name": "d", "tbl_name": "none", "max_parts": -1}, []),
-    # `hive-metastore-client` of QuintoAndar, and DataHub: where no table is named, DataHub goes on to `get_all_tables`
+    # `hive-metastore-client` of QuintoAndar, and DataHub: if no table is named, DataHub calls `get_all_tables`
     Row("hive-metastore-client", "create_table", {"tbl": table("x", tableType="EXTERNAL_TABLE", parameters={
         "EXTERNAL": "TRUE"})}),
     Row("hive-metastore-client", "add_partitions", {"new_parts": [partition("2024", "01")]}, Refused(EXISTS, ())),
@@ -234,7 +235,7 @@ def link(serve: Serve) -> Link:
 
 @pytest.mark.parametrize("client", list(dict.fromkeys(row.client for row in ROWS)))
 def test_calls(link: Link, client: str) -> None:
-    """In their order, on one connection."""
+    """The calls in their order, on one connection."""
     for row in (row for row in ROWS if row.client == client):
         call = f"{row.method} {row.arguments}"
         if isinstance(row.expected, Refused):
@@ -261,7 +262,8 @@ def test_doris_asks_for_fewer_partitions_if_the_text_says_so(serve: Serve) -> No
 
 
 class Read(NamedTuple):
-    """What StarRocks, Doris and Impala take from an event: the partitions are read with the keys of the table in it."""
+    """What StarRocks, Doris and Impala read from an event: the partitions are decoded with the keys of the table in
+    it."""
 
     kind: str
     database: str | None

@@ -1,8 +1,8 @@
-"""Whatever a client does, at whatever point of a call: afterwards the server holds nothing of it.
+"""Whatever a client does, at whatever point of a call: afterwards, the server holds nothing of it.
 
-Every point of a call (`client_moments`) times everything a client may do there, in every encoding, on both event
-loops. Sockets, threads, tasks, calls, buffered bytes and connection objects, and with them timers, must be back at what
-they were; clients that are owed replies must get them.
+Each point of a call (`client_moments`) is combined with everything a client may do there, in each encoding, on both
+event loops. Sockets, threads, tasks, calls, buffered bytes and connection objects, and with them timers, must return to
+their previous numbers; clients must get the replies that they are owed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def _warm_up(bench: Bench) -> None:
-    """What is made at the first use, such as connections to the database and threads of a pool, is no leak."""
+    """Objects created at their first use, such as database connections and threads of a pool, are no leaks."""
     with bench.holding():
         busy = [running(bench, "binary") for _ in range(THREADS)]
     for client in busy:
@@ -115,7 +115,7 @@ def close(bench: Bench, client: Client, moment: object) -> None:
 
 
 def close_when_answered(bench: Bench, client: Client, moment: object) -> None:
-    """At once after the call went on: the reply meets a client that is leaving."""
+    """Immediately after the call continued: the reply meets a client that is leaving."""
     bench.let_go()
     client.close()
 
@@ -126,17 +126,18 @@ def reset(bench: Bench, client: Client, moment: object) -> None:
 
 
 def may_be_over(moment: object) -> AbstractContextManager[None]:
-    """On a busy machine the time of a part of a message is over before the client goes on: it was told, and closed."""
+    """On a busy machine, the time limit for a part of a message may expire before the client continues: it got an
+    error, and was closed."""
     return suppress(OSError) if moment in PARTIAL else nullcontext()
 
 
 def half_close(bench: Bench, client: Client, moment: object) -> None:
-    """Legal: the client sends no more and reads what it is owed; the server must end the conversation then."""
+    """Legal: the client sends no more and reads its replies; then the server must end the conversation."""
     with may_be_over(moment):
         client.sock.shutdown(socket.SHUT_WR)
     bench.let_go()
     client.read_expected()
-    # On a busy machine the time of a part of a message may be over before: that is told first.
+    # On a busy machine, the time limit of a part of a message may expire before: then its error comes first.
     assert client.is_closed_by_server() or (moment in PARTIAL and client.is_closed_after_error())
     client.close()
 
@@ -156,7 +157,7 @@ def half_close_then_reset(bench: Bench, client: Client, moment: object) -> None:
 
 
 def stall(bench: Bench, client: Client, moment: object) -> None:
-    """The client does nothing at all; where that holds something, the server must end it, and elsewhere not."""
+    """The client does nothing at all. If this holds something, the server must end the connection; otherwise not."""
     bench.let_go()
     if moment in STALLS_FOR_EVER:
         wait_for(lambda: not bench.listener.connections, bench.resources)
@@ -181,7 +182,7 @@ def send_more(bench: Bench, client: Client, moment: object) -> None:
 
 
 def send_rubbish(bench: Bench, client: Client, moment: object) -> None:
-    """Bytes that are no message end the conversation, after the replies of what came before them."""
+    """Bytes that are not a message end the conversation, after the replies to what came before."""
     with may_be_over(moment):
         client.sock.sendall(b"\xff" * 4096)
     bench.let_go()
@@ -234,12 +235,12 @@ def test_nothing_is_left_of_a_client(
 
 
 def is_no_more(now: Mapping[str, int], before: Mapping[str, int]) -> bool:
-    """Less is no leak: something of an earlier test's client may still have been there before."""
+    """Fewer are no leak: objects of an earlier test's client may still have existed before."""
     return all(count <= before[what] for what, count in now.items())
 
 
 def test_another_client_is_answered_meanwhile(bench: Bench) -> None:
-    """All points at once, in all encodings: what is answered on the loop is answered."""
+    """All points at once, in all encodings: calls answered on the loop are answered."""
     before = bench.resources()
     with bench.holding():
         clients = [running(bench, "binary") for _ in range(THREADS)]

@@ -37,7 +37,7 @@ NETWORK = "2001:db8:1:2::/64"
         (48, OTHER, "2001:db8:1::/48"),
         (128, ONE, ONE),
         (64, "192.0.2.1", "192.0.2.1"),
-        # All of IPv4, and all neighbours, are one network of 64 bits.
+        # All of IPv4, and all neighbors, are one network of 64 bits.
         (64, "::ffff:192.0.2.1", "::ffff:192.0.2.1"),
         (64, "fe80::1%eth0", "fe80::1%eth0"),
         (64, "local", "local"),
@@ -50,7 +50,7 @@ def test_what_an_address_counts_as(bits: int, address: str, counted_as: str) -> 
 
 @pytest.fixture
 def come_from(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Has connections come from these addresses in turn: the loopback interface has one of IPv6."""
+    """Makes connections appear to come from these addresses in turn: the loopback interface has one of IPv6."""
 
     def use(*addresses: str) -> None:
         turns = cycle(addresses)

@@ -1,4 +1,4 @@
-"""Threads that read compute one at a time, and give way where they wait: nobody else waits behind all of them."""
+"""Threads that read compute one at a time, and give way while they wait: nobody waits behind all of them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_who_waits_gives_way_and_takes_part_again() -> None:
     def wait() -> None:
         with turns.taken():
             with turns.waiting():
-                turns.resume()  # as a driver does within: what others wait for waits for no turn
+                turns.resume()  # as a driver does internally: a wait for others' work does not wait for a turn
                 assert not turns.has_turn
                 paused.set()
                 assert proceed.wait(PATIENCE_S)
@@ -109,7 +109,7 @@ def test_who_computes_for_long_loses_its_turn_once_and_each_turn_has_one_owner()
     def compute_on() -> None:
         with turns.taken():
             begun.release()
-            assert proceed.wait(PATIENCE_S)  # tells nobody
+            assert proceed.wait(PATIENCE_S)  # notifies nobody
             held.append(turns.has_turn)
 
     long_ones = [started(compute_on) for _ in range(THREADS)]
@@ -146,7 +146,7 @@ def test_no_turn_begins_while_a_call_goes_first() -> None:
     assert order == [0, 1]
     with turns.taken():
         with turns.first():
-            assert turns.has_turn  # what has begun goes on
+            assert turns.has_turn  # what has begun continues
             threads = [queue(0), queue(1)]
             turns.end()
             assert len(order) == 2 and turns.waiting_threads == 2
@@ -215,7 +215,7 @@ def test_a_call_that_takes_long_keeps_nobody_waiting_for_long() -> None:
 
 
 def test_calls_that_follow_each_other_keep_nobody_waiting_for_long() -> None:
-    """Each looks whether a turn is overdue, before it counts as one that goes first."""
+    """Each checks whether a turn is overdue before it counts as one with precedence."""
     turns = Turns(NEVER_S, 0.001)
     ended = threading.Event()
 
@@ -289,7 +289,7 @@ def test_pools_of_reads_take_turns_and_no_other_waits_for_one(name: PoolName, mo
 def test_a_server_gives_turns_to_the_threads_of_its_reads(
     serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A heartbeat's pool goes on while one who reads keeps its turn for ever."""
+    """A heartbeat's pool continues while a reader keeps its turn for ever."""
     server = serve(**{"cache.enabled": False})
     turns = Turns(NEVER_S)
     monkeypatch.setattr(thread_pool, "turns", turns)

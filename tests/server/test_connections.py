@@ -1,4 +1,4 @@
-"""Connections, order, limits, the end of a conversation and of the server."""
+"""Connections: order, limits, and the end of a conversation and of the server."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_a_declared_exception_and_an_undeclared_one(serve: Serve) -> None:
     link = serve().link()
     with pytest.raises(NoSuchObjectException, match=r"hive\.default\.nope table not found"):
         link.call("get_table", dbname="default", tbl_name="nope")
-    # get_table_meta declares MetaException only.
+    # get_table_meta only declares MetaException.
     with pytest.raises(MetaException):
         link.call("getMetaConf", key="no.such.key")
 
@@ -235,7 +235,7 @@ def test_many_silent_connections_are_looked_at_a_few_at_a_time(serve: Serve, mon
 
 
 def test_the_time_of_a_message_is_its_clients(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is slow to decode closes no honest client for it."""
+    """A server that decodes slowly closes no honest client because of it."""
     server = serve(**{"server.message_timeout_s": 3.0})  # a busy machine may keep the client for a second
     take_turn, turns = Connection.take_turn, []
 

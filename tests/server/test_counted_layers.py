@@ -1,6 +1,7 @@
-"""What a client has sent counts as held, wherever it waits: for a turn, for a thread, or for what is to come.
+"""What a client has sent counts as buffered wherever it waits: for a turn, for a thread, or for more bytes.
 
-One budget limits it over all connections (`server.buffer_budget_bytes`), and the client that holds too much is told.
+One budget limits it over all connections (`server.buffer_budget_bytes`), and a client that holds too much gets an
+error.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def unfinished_frame(_: Path) -> tuple[Bench, bytes]:
 
 
 def hello(length: int) -> bytes:
-    """The beginning of a ClientHello of so many bytes, in records."""
+    """The first part of a ClientHello of this many bytes, in records."""
     body = b"\x01" + struct.pack("!I", 131_000)[1:] + b"\x03\x03" + b"r" * (length - 6)
     parts = [body[start : start + 16384] for start in range(0, length, 16384)]
     return b"".join(b"\x16\x03\x01" + struct.pack("!H", len(part)) + part for part in parts)
@@ -113,7 +114,7 @@ def negotiating() -> Bench:
 
 
 def bytes_behind_a_password(_: Path) -> tuple[Bench, bytes]:
-    """The directory is silent."""
+    """The directory does not answer."""
     messages = struct.pack("!BI", START, 5) + b"PLAIN" + struct.pack("!BI", 2, 4) + b"\0u\0p"
     return negotiating(), messages + b"x" * 200_000
 
@@ -126,7 +127,7 @@ Waiting = Callable[[Path], tuple[Bench, bytes]]
 
 WAITING: dict[Waiting, bytes] = {
     unfinished_header: b"HTTP/1.1 503",
-    requests_ahead: b"",  # the call may be carried out
+    requests_ahead: b"",  # the call may be executed
     a_body_whose_token_is_checked: b"HTTP/1.1 503",
     chunks: b"HTTP/1.1 503",
     records: b"the connection behind tells it",
@@ -147,7 +148,7 @@ def test_what_waits_is_counted_until_it_is_read_or_the_client_goes(waiting: Wait
         budget = budget_of(bench)
         assert budget.held_bytes == 0
         bench.layer.data_received(data)
-        # A layer may have handed on what came first.
+        # A layer may have passed on the first bytes.
         assert len(data) - 2048 <= budget.held_bytes <= 3 * len(data)
         bench.run()
         bench.layer.connection_lost(None)
@@ -169,7 +170,7 @@ def test_what_is_handed_on_is_counted_no_longer(waiting: Waiting, tmp_path: Path
 
 @pytest.mark.parametrize("sizes", [[1], [4], [5], [6], [21, 3], [1] * 30, [23], [43]])
 def test_a_record_that_has_come_in_part_counts_as_a_whole(sizes: list[int], tmp_path: Path) -> None:
-    """OpenSSL has 16 KiB for it, of a client that may have sent one byte."""
+    """OpenSSL allocates 16 KiB for it, although the client may have sent one byte."""
 
     async def read() -> None:
         bench, data = tls_records(Authority(tmp_path))
@@ -256,7 +257,8 @@ def test_headers_of_many_clients_are_in_the_budget(serve: Serve) -> None:
 
 
 def test_what_a_refused_client_sent_is_kept_no_longer(serve: Serve) -> None:
-    """It has fifteen seconds to hear why; what it has sent could be some hundred KB for all that time."""
+    """It has fifteen seconds to read the error; what it has sent could remain in memory for all that time, some hundred
+    KB."""
     server = serve(**{"server.transport_mode": "http"})
     registry = server.service.metrics.registry
     message = request_bytes("partition_name_to_vals", 1, part_name="x" * 100_000)[:-1]

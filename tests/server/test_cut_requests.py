@@ -1,7 +1,7 @@
-"""Thrift over HTTP: requests that are cut anywhere. Whoever sends no more of one holds nothing of the server for long.
+"""Thrift over HTTP: requests that are cut anywhere do not hold resources of the server for long.
 
-A client that dies, or a proxy that gives up, closes its socket; what it had sent of a request stays. Nothing but the
-server can end that connection then: the operating system tells of the client's end once.
+If a client ends, or a proxy gives up, its socket is closed, and an incomplete request remains. Only the server can end
+that connection then: the operating system reports the client's end once.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ REQUESTS = {
 
 
 def beginnings(request: bytes) -> list[bytes]:
-    """In its header, behind it, and in its body."""
+    """In its header, after it, and in its body."""
     body = request.index(b"\r\n\r\n") + 4
     step = max(1, (len(request) - body) // BODY_CUTS)
     lengths = [1, body - 1, *range(body, len(request), step), len(request) - 2, len(request) - 1]
@@ -78,7 +78,7 @@ def beginnings(request: bytes) -> list[bytes]:
 
 
 def read_to_the_end(sock: socket.socket) -> bytes:
-    """All that comes until the server closes the connection; one that stays open is a failure."""
+    """Everything sent until the server closes the connection; one that stays open is a failure."""
     received = bytearray()
     with suppress(ConnectionResetError):
         while piece := sock.recv(65536):
@@ -87,7 +87,7 @@ def read_to_the_end(sock: socket.socket) -> bytes:
 
 
 def connected(server: Running, context: ssl.SSLContext | None = None) -> socket.socket:
-    """A client that has had an answer: it is none of those that make way."""
+    """A client that has received a reply: its connection is not one of those that are closed to make room."""
     sock = server.connect()
     if context is not None:
         sock = context.wrap_socket(sock, server_hostname="localhost")
@@ -98,7 +98,8 @@ def connected(server: Running, context: ssl.SSLContext | None = None) -> socket.
 
 @pytest.mark.parametrize(("loop", "tls"), [("uvloop", False), ("asyncio", False), ("uvloop", True)], indirect=["loop"])
 def test_a_client_that_has_gone_is_let_go_at_once(serve: Serve, loop: str, tmp_path: Path, tls: bool) -> None:
-    """No time limit is needed, wherever it was; one that only sends no more hears that its request was not whole."""
+    """At any point, no time limit is needed; a client that only sends no more gets the error that its request is
+    incomplete."""
     authority = Authority(tmp_path)
     server = serve(**HTTP, **(authority.settings() if tls else {}), **dict.fromkeys(TIME_LIMITS, LONG_S))
     context = authority.client() if tls else None
@@ -107,7 +108,7 @@ def test_a_client_that_has_gone_is_let_go_at_once(serve: Serve, loop: str, tmp_p
         for sent in (*beginnings(request), request):
             sock = connected(server, context)
             sock.sendall(sent)
-            socket.socket.shutdown(sock, socket.SHUT_WR)  # with TLS, too, as of a process that has died
+            socket.socket.shutdown(sock, socket.SHUT_WR)  # with TLS, too, as when a process has ended
             clients.append((sock, name, sent))
     for sock, name, sent in clients:
         answer = read_to_the_end(sock)
@@ -121,7 +122,7 @@ def test_a_client_that_has_gone_is_let_go_at_once(serve: Serve, loop: str, tmp_p
 
 
 def test_a_client_that_stalls_is_closed(serve: Serve) -> None:
-    """Whatever of a request is missing: the call, the end of its chunks, or what comes after them."""
+    """Any part of a request may be missing: the call, the end of its chunks, or what follows them."""
     server = serve(**HTTP, **dict.fromkeys(TIME_LIMITS, SHORT_S))
     for request in REQUESTS.values():
         for sent in beginnings(request):
@@ -131,7 +132,7 @@ def test_a_client_that_stalls_is_closed(serve: Serve) -> None:
 
 @pytest.mark.parametrize("call", [one_way(ON_A_THREAD), one_way(LONG)], ids=["on a thread", "long"])
 def test_a_one_way_call_of_any_kind_has_its_empty_answer(serve: Serve, loop: str, call: bytes) -> None:
-    """It is told when the call is over, and the next request is served."""
+    """It gets its reply when the call is over, and the next request is served."""
     server = serve(**HTTP)
     with server.connect() as sock:
         for _ in range(3):
@@ -143,7 +144,7 @@ def test_a_one_way_call_of_any_kind_has_its_empty_answer(serve: Serve, loop: str
 
 @pytest.mark.parametrize("length", [len(LONG) // 2, len(LONG) - 1])
 def test_a_long_body_that_is_no_whole_call_is_refused_when_it_ends(serve: Serve, loop: str, length: int) -> None:
-    """As a short one is: nobody waits for more of it."""
+    """Like a short one: the server does not wait for more of it."""
     server = serve(**HTTP, **dict.fromkeys(TIME_LIMITS, LONG_S))
     with server.connect() as sock:
         sock.sendall(with_length(LONG[:length]))

@@ -1,4 +1,4 @@
-"""How often a cold read waits for the database: what counts when that is a few milliseconds away."""
+"""How often a cold read waits for the database, which matters if it is some milliseconds away."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ READS: dict[str, Read] = {
 }
 
 WAYS: dict[str, tuple[dict[str, object], dict[str, int]]] = {
-    # The position check, then the table with its fence; of partitions the size of their table and its keys, and then
-    # what was asked.
+    # The position check, then the table with its fence; for partitions, the size of their table and its keys, and then
+    # the requested data.
     "passes through": ({"cache.load_at_once_partitions": 0}, dict.fromkeys(READS, 3) | {"get_table": 2}),
-    # The same, and at last the table with all of its partitions.
+    # The same, and then the table with all of its partitions.
     "is loaded": ({}, dict.fromkeys(READS, 3) | {"get_table": 2}),
-    # The keys of the table, and then what was asked.
+    # The keys of the table, and then the requested data.
     "no cache": ({"cache.enabled": False}, dict.fromkeys(READS, 2) | {"get_table": 1}),
 }
 """Settings, and how many round trips a read takes at most."""
@@ -83,7 +83,7 @@ def test_cold_reads(database_kind: str, initialized_database_url: str, tmp_path:
 
 
 def questions(database_url: str, directory: Path, settings: dict[str, object]) -> dict[str, list[bytes]]:
-    """What a server that was just started asks the database for each read."""
+    """Round trips of a server that was just started, for each read."""
     real = make_url(database_url)
     relay = CountingRelay(str(real.host), int(real.port or 0))
     url = real.set(host="127.0.0.1", port=relay.port).render_as_string(hide_password=False)
@@ -98,7 +98,7 @@ def questions(database_url: str, directory: Path, settings: dict[str, object]) -
                     relay.begin()
                     ask(client, name(kind, moment))
                     tries.append(relay.questions())
-                asked[kind] = min(tries, key=len)  # the server's other work may add to a count and never takes away
+                asked[kind] = min(tries, key=len)  # other work of the server only increases a count
     finally:
         relay.close()
     return asked

@@ -1,4 +1,4 @@
-"""Calls that are answered from memory: by a thread where somebody else has to decide first whether they may be."""
+"""Calls that are answered from memory: on a thread if authorization requires a request to another service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DECIDED = sorted(
 
 
 def call_each_that_is_decided(link: Link) -> None:
-    """Each is answered, if only by a refusal, and the conversation goes on."""
+    """Each gets a reply, at least a refusal, and the conversation continues."""
     for method in DECIDED:
         spec = METHODS[method]
         arguments = in_place(filled(spec.args_class, random.Random(7)))

@@ -1,4 +1,4 @@
-"""Delegation tokens over the wire: asked for with a ticket of a real KDC, used, renewed, cancelled, forged."""
+"""Delegation tokens over the wire: requested with a ticket of a real KDC, used, renewed, cancelled, forged."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_replies_come_in_frames_that_the_client_takes(
 
 @pytest.mark.parametrize("quality", ["auth", "auth-int", "auth-conf"])
 def test_frames_of_any_length(serve: Serve, realm: Realm, quality: str) -> None:
-    """A client may put as little of a request into one as it likes."""
+    """A client may put as little of a request into a frame as it likes."""
     server = serve(**settings_of(realm))
     link = with_token(server, asked(with_ticket(server, realm, "ann"), "ann"), quality)
     for length in range(1, 40):
@@ -174,7 +174,7 @@ def test_who_may_renew_and_cancel(serve: Serve, realm: Realm) -> None:
 
 
 def test_tokens_of_others_answers_are_kept_apart(serve: Serve, realm: Realm, tmp_path: Path) -> None:
-    """The same bytes of two users: what one may read is not answered to the other from memory."""
+    """The same bytes from two users: an answer from memory for one is not sent to the other."""
     policy = tmp_path / "policy.toml"
     policy.write_text('[[grants]]\nusers = ["ann"]\nactions = ["read", "create"]\ndatabases = ["*"]\n')
     rules = {"authorization.provider": "policy", "authorization.policy_file": str(policy)}

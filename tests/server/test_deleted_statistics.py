@@ -1,4 +1,4 @@
-"""Deleting statistics by the request of later releases: what it names, and what it leaves out.
+"""Deleting statistics by the request of later releases: what it names, and what it omits.
 
 Facts: `DeleteColumnStatisticsHandler`, `DirectSqlDeleteStats`, `StatisticsManagementTask` (Hive 4.2): the task names
 neither columns nor partitions, of tables of which some partitions have no statistics.
@@ -77,7 +77,7 @@ def test_what_is_not_named_is_meant(link: Link, of: str, fields: dict[str, Any],
         request = t.DeleteColumnStatisticsRequest(db_name="d", tbl_name=of, **fields)
         assert link.call("delete_column_statistics_req", req=request) is True
         assert left(link) == {name: columns for name, columns in {**ALL, **gone}.items() if columns}
-    # Each is told once, and nothing of what was not there.
+    # Each is logged once, and nothing for missing ones.
     assert link.call("get_current_notificationEventId").eventId - head == len(gone)
 
 

@@ -1,4 +1,4 @@
-"""Groups of a real LDAP directory, for users of any mechanism and every provider, and those that bearer tokens name."""
+"""Groups of a real LDAP directory, for users of any mechanism and each provider, and those named in bearer tokens."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ SOURCES = frozenset(("directory_groups", "token_groups"))
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The account sees no more than 6 entries at once."""
+    """The account gets no more than 6 entries at once."""
     more = f'rootdn {ADMINISTRATOR}\nrootpw "{SECRET}"\nlimits dn.exact="{ACCOUNT}" size.soft=6 size.hard=6\n'
     with running_directory(tmp_path_factory.mktemp("directory"), ENTRIES, more) as running:
         yield running
 
 
 def change(port: int, group: str, kind: str, user: str) -> None:
-    """Puts a user into a group, or takes one out."""
+    """Adds a user to a group, or removes one."""
     with ldap3.Connection(ldap3.Server(f"ldap://127.0.0.1:{port}"), ADMINISTRATOR, SECRET) as connection:
         assert connection.modify(f"cn={group},{GROUPS}", {"member": [(kind, [dn_of(user)])]}), connection.result
 
@@ -89,9 +89,9 @@ def change(port: int, group: str, kind: str, user: str) -> None:
         ({**GROUP, "ldap_user_membership_key": "seeAlso"}, {"ann": {"analysts"}, "bob": {"writers"}, "carol": set()}),
         ({"ldap_group_dn_pattern": f"cn=%s,ou=old,{GROUPS}", "ldap_user_membership_key": "seeAlso"}, {"ann": set()}),
         (GROUP, {"nobody": set(), "": set(), "*": set(), "x)(uid=*": set(), "ann)(cn=*": set(), "ann\0": set()}),
-        # Spellings that the directory takes for ann: users of tokens and tickets, who are others here.
+        # Spellings that the directory equates with ann: users of tokens and tickets, who are different users here.
         (GROUP, {"\uff41nn": set(), "ann ": set(), " ann": set(), "a\u034fnn": set(), "\u1d43nn": set()}),
-        # Two entries have the name: it is nobody's.
+        # Two entries have the name: it belongs to nobody.
         ({**GROUP, "ldap_user_dn_pattern": f"uid=%s,{BASE}"}, {"ann": set(), "bob": {"writers"}}),
     ],
 )
@@ -104,12 +104,12 @@ def test_what_the_directory_does_not_tell_is_no_answer(port: int) -> None:
     many = {"ldap_group_dn_pattern": f"cn=%s,{MANY}", "ldap_group_class_key": "posixGroup"}
     directory = Directory(options(port, by_account=True, **many, ldap_group_membership_key="memberUid"))
     with pytest.raises(AuthenticationError) as raised:
-        directory.groups_of("carol")  # of seven groups six are shown
+        directory.groups_of("carol")  # six of seven groups are returned
     assert raised.value.outcome == "unavailable"
 
 
 class Clock:
-    """Stands for the time."""
+    """Replaces the clock."""
 
     now_s = 100.0
 
@@ -158,7 +158,7 @@ def test_groups_have_an_age_and_a_longer_one_while_nobody_answers(tmp_path: Path
 
 
 def test_a_user_about_whom_too_much_is_to_be_told_keeps_nobody_else_out(port: int) -> None:
-    """The directory shows six entries at once, and carol is in seven groups."""
+    """The directory returns six entries at once, and carol is in seven groups."""
     given = {
         **directory_settings(port),
         "authorization.provider": "sql",
@@ -297,7 +297,7 @@ def test_a_user_of_kerberos_has_the_directorys_groups(
 def test_a_rule_for_groups_means_those_of_who_is_acted_for(
     serve: Serve, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The system knows `root`, the directory `bob`; what the proxy user itself is in counts for nothing."""
+    """The system knows `root`, the directory `bob`; the proxy user's own groups have no effect."""
     pytest.importorskip("gssapi")
     from tests.server.kerberos_realm import REALM, running_realm
     from tests.server.test_delegation_tokens import asked, with_ticket
@@ -326,7 +326,7 @@ def test_a_rule_for_groups_means_those_of_who_is_acted_for(
                 assert refused.value.message.endswith(f"impersonate {user}")
             with pytest.raises(t.MetaException, match=f"ann@{REALM} is not allowed to impersonate {member}"):
                 asked(with_ticket(server, realm, "ann"), member)
-        # What has been told counts for a while; of others nobody tells.
+        # Groups that were read are valid for a while; those of others cannot be read.
         assert TokenIdentifier.decoded(asked(trino, member).identifier).owner == member
         if source == "directory":
             with pytest.raises(t.MetaException, match="impersonate carol: its groups are not known now; retry"):
@@ -376,7 +376,7 @@ def test_groups_that_a_bearer_token_names(serve: Serve, tmp_path: Path, groups: 
         post(server, root, "create_database", database=database("open"))
         post(server, root, "create_table", tbl=table("open", "t"))
         for _ in range(3):
-            # One user with two tokens: what one says counts for nothing with the other.
+            # One user with two tokens: the groups in one have no effect with the other.
             status, answer = post(server, issuer.token(groups=groups), "get_table", dbname="open", tbl_name="t")
             assert status == 200 and (b"not found" not in answer) is allowed
             status, answer = post(server, issuer.token(groups=["x"]), "get_table", dbname="open", tbl_name="t")
@@ -405,7 +405,7 @@ def test_grants_to_groups_count_for_members_in_the_directory(
     world.ann.call("grant_privileges", privileges=bag("SELECT", "analysts", kind=group))
     for _ in range(3):
         assert world.sees(member) and not world.sees(bob) and not world.sees(member, "other")
-    # A user and a role of the group's name, and who claims to be in it, are not.
+    # A user and a role with the group's name, and a user who claims to be in it, are not.
     assert not world.sees(world.link("analysts"))
     change(port, "analysts", ldap3.MODIFY_ADD, "bob")
     eventually(True, bob)

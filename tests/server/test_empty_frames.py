@@ -1,4 +1,4 @@
-"""What an authenticated client sends and has nothing in it: a little of it is let pass, and is no work without end."""
+"""Empty frames and records of an authenticated client: a few are accepted, but not an endless number."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_empty_frames(
     for _ in range(3):
         for _ in range(MAX_EMPTY_FRAMES):
             link.sock.sendall(b"")
-        assert link.call("getStatus") == 2  # begins to count anew
+        assert link.call("getStatus") == 2  # restarts the count
         request = link.request("getName")
         for piece in (request[:7], b"", request[7:]):
             link.sock.sendall(piece)
@@ -69,7 +69,7 @@ def test_many_at_once(serve: Serve, realm: Realm) -> None:
     server = serve(**settings_of(realm))
     link = signed_in(server, realm)
     sock = link.sock.sock  # type: ignore[attr-defined]
-    with pytest.raises(ConnectionError):  # else the server reads without end
+    with pytest.raises(ConnectionError):  # otherwise the server reads without end
         for _ in range(10_000):
             sock.sendall(bytes(4 * 1000))
     wait_for(lambda: authentications(server) == {"ok": 1, "bad_frame": 1})

@@ -45,7 +45,7 @@ def test_no_error_repeats_a_long_text(serve: Serve) -> None:
     for method, path in calls(DEPTH):
         try:
             text = refusal(link, method, path)
-        except (OSError, EOFError):  # the conversation ended: set_ugi and setMetaConf with more than a session keeps
+        except (OSError, EOFError):  # the conversation ended: set_ugi and setMetaConf above the session limit
             link = server.link()
             continue
         assert len(text) <= MAX_MESSAGE_CHARACTERS + MARK_CHARACTERS, f"{method} {path}: {len(text)} {text[:200]}"

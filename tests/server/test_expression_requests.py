@@ -1,4 +1,4 @@
-"""Partitions by expressions: what cannot be decided, what is empty, and drops by several at once."""
+"""Partitions by expressions: expressions that cannot be evaluated, empty ones, and drops by several at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def link(serve: Serve) -> Link:
 
 
 def take_texts(link: Link) -> None:
-    """From now on the connection's expressions are filter texts, as MSCK has it."""
+    """From now on, the connection's expressions are filter texts, as those of MSCK."""
     proxy = "org.apache.hadoop.hive.metastore.MsckPartitionExpressionProxy"
     link.call("setMetaConf", key="metastore.expression.proxy", value=proxy)
 
@@ -95,7 +95,7 @@ def test_nothing_is_dropped_by_expressions_that_cannot_be_decided(link: Link) ->
 
 
 def test_several_expressions_drop_what_is_there_when_they_drop(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside a client that drops one of the partitions and adds another one, just before."""
+    """Just before, another client drops one of the partitions and adds another one."""
     take_texts(link)
     drops = PartitionWriter.drop_partitions
 

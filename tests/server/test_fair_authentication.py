@@ -1,4 +1,5 @@
-"""One address that authenticates in vain, and slowly, keeps no other out: steps, tokens and long frames have turns."""
+"""An address whose attempts to authenticate fail slowly keeps no other out: steps, tokens and long frames take
+turns."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ SLOW_S = 1.0
 
 
 class SlowDirectory:
-    """Takes its time for a wrong password, as directories do against guessing."""
+    """Takes time for a wrong password, as directories do to prevent guessing."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -40,7 +41,7 @@ class SlowDirectory:
         self.slow_s = SLOW_S
 
     def check(self, directory: Directory, user: str, password: str) -> None:
-        """In place of `Directory.check`."""
+        """Replaces `Directory.check`."""
         self.asked.append(user)
         if password != "right":
             self.gate.wait(self.slow_s)
@@ -73,13 +74,13 @@ def test_a_client_does_not_wait_behind_the_crowd_of_another_address(serve: Serve
     assert SaslSocket(connected(server, "127.0.0.3")).plain("ann", "right")[0] == 5
     for sock in crowd:
         sock.close()
-    # By number, not by time: those before it were asked about already, or had their turn while it shook hands.
+    # By number, not by time: those before it were already checked, or had their turn during its handshake.
     assert directory.asked.index("ann") <= 3 * STEP_THREADS, f"behind {CROWD} guesses on {STEP_THREADS} threads"
 
 
 def test_nobody_is_asked_for_clients_that_were_given_up(serve: Serve, directory: SlowDirectory) -> None:
-    """Their time was over before a thread was free. What they sent would wait on, and others behind it, for as long as
-    the directory takes for all that ever came."""
+    """Their time limit expired before a thread was free. Otherwise, what they sent would keep waiting, and others
+    behind it, for as long as the directory takes for all of them."""
     directory.slow_s = 20
     server = serve(**SETTINGS, **{"authentication.handshake_timeout_s": 3})
     crowd = [connected(server, "127.0.0.2") for _ in range(CROWD)]

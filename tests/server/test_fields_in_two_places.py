@@ -1,7 +1,7 @@
-"""Fields that can stand in a request or in an object inside it: each, in each place, has its effect in Hive.
+"""Fields that can be in a request or in an object inside it: each, in each place, has its effect in Hive.
 
-Facts: `HMSHandler`, `HiveAlterHandler` and `ObjectStore` (4.0.1). The last test looks for fields in two
-places that no other judges.
+Facts: `HMSHandler`, `HiveAlterHandler` and `ObjectStore` (4.0.1). The last test finds fields in two places that no
+other test covers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class World:
         self.create()
 
     def renew(self) -> World:
-        """Everything as at the beginning."""
+        """Resets everything to the initial state."""
         self.link.call("drop_database", name="d", deleteData=True, cascade=True)
         self.create()
         return self
@@ -273,7 +273,7 @@ def positive(value: int | None) -> int | None:
 
 
 def test_statistics_are_withdrawn_with_the_write_id_of_the_table(world: World) -> None:
-    """What Hive 4 sends after an UPDATE: without it, a query would be answered from statistics of before."""
+    """What Hive 4 sends after an UPDATE: without it, a query would be answered from the previous statistics."""
     new = world.table("t")
     new.writeId = INNER
     new.parameters.pop("COLUMN_STATS_ACCURATE")
@@ -316,7 +316,7 @@ def test_an_expected_parameter_may_stand_in_either_place(
     world.link.call("alter_table_req", req=ttypes.AlterTableRequest("hive", "d", "t", new, KEEP))
     new.parameters["x"] = "next"
     request = ttypes.AlterTableRequest("hive", "d", "t", new, copy.deepcopy(KEEP))
-    # What the context says does not count where the request says something.
+    # The context has no effect where the request contains a value.
     request.environmentContext.properties.update(expected_parameter_key="other", expected_parameter_value="other")
     for place, name, given in ((key_place, "Key", "x"), (value_place, "Value", value)):
         if place == "request":
@@ -372,7 +372,7 @@ def test_columns_of_partitions_stand_in_them_in_the_request_or_in_the_table(worl
 @pytest.mark.parametrize("write_id", [-1, 7])
 @pytest.mark.parametrize("transactional", [True, False])
 def test_statistics_may_come_with_a_new_table_or_partition(world: World, write_id: int, transactional: bool) -> None:
-    """As a replication sends them; the id of the object is all that is known of who wrote them."""
+    """As a replication sends them; only the id in the object shows who wrote them."""
     new = table("d", "n")
     new.parameters, new.writeId = dict(TRANSACTIONAL) if transactional else {}, write_id
     part = world.new_partition("2")
@@ -393,7 +393,8 @@ def test_statistics_may_come_with_a_new_table_or_partition(world: World, write_i
 def test_the_catalog_is_that_of_the_request(
     world: World, request_catalog: str | None, object_catalog: str | None
 ) -> None:
-    """No request means the default catalog; an object of another one than its request's table is refused or moved."""
+    """No catalog in the request means the default catalog; an object with another catalog than its request is refused
+    or moved."""
     link = world.link
     catalog = ttypes.Catalog("c", None, world.table("t").sd.location.rpartition("/d.db")[0] + "/c")
     link.call("create_catalog", catalog=ttypes.CreateCatalogRequest(catalog))
@@ -438,7 +439,7 @@ def test_the_catalog_is_that_of_the_request(
     link.call("drop_catalog", catName=ttypes.DropCatalogRequest("c"))
 
 
-# No field is forgotten
+# No field is missed
 
 WATCHED = {
     "writeId",
@@ -496,7 +497,7 @@ def collect(struct: Any, path: str, places: dict[str, set[str]], above: frozense
         if entry is None:
             continue
         kind, name, argument = entry[1], entry[2], entry[3]
-        # Descriptions of tables and statistics inside a table name the table that they stand in.
+        # Descriptions of tables and statistics inside a table name the table that contains them.
         if name in ("colStats", "creationMetadata") and "." in path:
             places.setdefault(name, set()).add(path)
             if name == "creationMetadata" or not path.endswith((".request.", ".req.")):
@@ -515,7 +516,7 @@ def collect(struct: Any, path: str, places: dict[str, set[str]], above: frozense
 def test_a_database_is_altered_in_the_catalog_of_its_name(
     world: World, named: str, target: str, object_catalog: str | None, method: str
 ) -> None:
-    """The object may be of another one, as clients of one catalog fill it in: Hive does not look."""
+    """The object may name another one, as clients of one catalog fill it in: Hive ignores it."""
     link = world.link
     catalog = ttypes.Catalog("c", None, world.table("t").sd.location.rpartition("/d.db")[0] + "/c")
     link.call("create_catalog", catalog=ttypes.CreateCatalogRequest(catalog))

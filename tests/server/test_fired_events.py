@@ -1,4 +1,4 @@
-"""Events that clients fire, and what they tell of files that transactions wrote."""
+"""Events that clients fire, and their files written by transactions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def test_reloads_of_a_table_and_of_partitions(link: Link, is_refresh: bool) -> N
 
 
 def test_a_reload_tells_the_parameters_that_its_client_sends(link: Link) -> None:
-    """Impala knows its own events by them, and else does its work again. They are of the event, not of the table."""
+    """Impala recognizes its own events by them, and otherwise repeats its work. They belong to the event, not to the
+    table."""
     before = link.call("get_current_notificationEventId").eventId
     stored = link.call("get_table", dbname="d", tbl_name="p").parameters
     mine = {"impala.events.catalogServiceId": "7:9", "impala.events.catalogVersion": "3"}
@@ -88,7 +89,7 @@ def inserted(values: list[str], **fields: Any) -> ttypes.InsertEventRequestData:
     ids=["inserts", "reloads"],
 )
 def test_of_several_partitions_all_are_told_or_none(link: Link, fields: dict[str, Any]) -> None:
-    """Impala names every partition of an INSERT in one call, and sends it again if it is refused."""
+    """Impala names each partition of an INSERT in one call, and sends it again if it is refused."""
     before = link.call("get_current_notificationEventId").eventId
     with pytest.raises(TApplicationException, match=r"partition values=\[9\]"):
         fire(link, **fields)
@@ -96,7 +97,7 @@ def test_of_several_partitions_all_are_told_or_none(link: Link, fields: dict[str
 
 
 def test_events_of_partitions_are_in_the_order_of_the_request(link: Link) -> None:
-    """The client keeps the ids with its partitions, to know its own events by them."""
+    """The client stores the ids with its partitions, to recognize its own events."""
     before = link.call("get_current_notificationEventId").eventId
     wanted = ["2", "1", "2"]
     told = fire(link, ttypes.FireEventRequestData(insertDatas=[inserted([value]) for value in wanted]))
@@ -110,7 +111,7 @@ def test_events_of_partitions_are_in_the_order_of_the_request(link: Link) -> Non
 def test_an_insert_that_does_not_say_so_may_have_replaced_what_was_there(
     link: Link, sent: bool | None, is_told: bool
 ) -> None:
-    """As Hive takes it, for clients that cannot say: replication of an overwrite as an append would double rows."""
+    """As in Hive, for clients that cannot say: replicating an overwrite as an append would double rows."""
     before = link.call("get_current_notificationEventId").eventId
     fire(link, ttypes.FireEventRequestData(insertData=ttypes.InsertEventRequestData(sent, ["file:/f"])))
     fire(link, ttypes.FireEventRequestData(insertDatas=[inserted(["1"], replace=sent)]))
@@ -136,8 +137,8 @@ def test_written_files_of_a_table_without_keys_are_of_the_table(link: Link) -> N
 @pytest.mark.parametrize("limit", [-1, 7])
 def test_partitions_that_are_told_of_together_take_no_more_statements(serve: Serve, limit: int) -> None:
     """Hive's clients send a thousand in a call (`hive.write.notification.max.batch.size`); each took ten statements.
-    The limit on partitions that a request asks for is not meant: it asks for none."""
-    few, many = 20, 60  # more than there are ids at hand
+    The limit on the partitions of a request does not apply: it requests none."""
+    few, many = 20, 60  # more than the ids reserved at once
     link = serve(**{"cache.enabled": False, "catalog.partition_request_limit": limit}).link()
     link.call("create_database", database=database("d"))
     made = table("d", "p")
@@ -207,7 +208,7 @@ def test_a_changed_view_is_as_of_the_change(link: Link) -> None:
 
 
 def test_files_of_a_replayed_commit_are_told_where_they_are_here(link: Link) -> None:
-    """To whoever replicates from here. What is not there any more is left out."""
+    """To a replica of this metastore. Files that no longer exist are omitted."""
     opening = ttypes.OpenTxnRequest(1, "u", "h", "a", "d.*", [77], ttypes.TxnType.REPL_CREATED)
     [txn_id] = link.call("open_txns", rqst=opening).txn_ids
     of_table = link.call("get_table", dbname="d", tbl_name="t").sd.location

@@ -1,6 +1,6 @@
-"""Clients that connect, send and reset before the server has met them are nobody, and nothing is done for nobody.
+"""Clients that connect, send and reset before the server has accepted them: nothing is executed for them.
 
-What they sent can still be read then, but the system knows no more where it came from.
+Their bytes can still be read then, but the system no longer knows their address.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def send_and_reset(address: tuple[str, int], data: bytes) -> None:
 
 @contextlib.contextmanager
 def standing(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """The loop accepts nobody meanwhile."""
+    """The loop accepts no connections meanwhile."""
     stands, ends = threading.Event(), threading.Event()
 
     def stand() -> None:
@@ -57,7 +57,7 @@ def standing(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
 def test_no_call_is_carried_out_for_an_unknown_address(
     serve: Serve, loops: Loops, mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Else a client that hides so changed the catalog, and the audit log told `ip=local` of it."""
+    """Otherwise such a client changed the catalog, and the audit log contained `ip=local`."""
     server = serve(**{"server.transport_mode": mode, "server.audit": "all"})
     caplog.set_level("INFO", "hms_cache.audit")
 
@@ -80,7 +80,7 @@ def test_no_call_is_carried_out_for_an_unknown_address(
 
 
 def test_no_request_to_the_management_port_passes_for_a_workers() -> None:
-    """Those come through a socket file, and neither their host's name nor a token for reading is asked for."""
+    """Requests of other workers come through a socket file, and need neither a host name nor a token for reading."""
     clients: list[object] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""Reads of partitions tell nobody's grants and roles but the user's own."""
+"""Reads of partitions reveal only the user's own grants and roles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def world(serve: Serve, tmp_path: Path) -> World:
 
 
 def privileges(link: Link, user: str | None, groups: list[str] | None) -> list[t.PrincipalPrivilegeSet | None]:
-    """Of the partition, by each method that tells them."""
+    """Of the partition, by each method that returns them."""
     at = {"db_name": "open", "tbl_name": "pub_parted"}
     who = {"user_name": user, "group_names": groups}
     of_request = {"dbName": "open", "tblName": "pub_parted", "userName": user, "groupNames": groups}
@@ -63,7 +63,7 @@ def test_grants_and_roles_of_others_are_told_to_administrators(world: World) -> 
 
 
 def test_an_answer_without_somebodys_grants_is_not_kept_for_who_may_know_them(world: World) -> None:
-    """Users of one class share what is kept, and the request that names bob has the same bytes whoever sends it."""
+    """Users of one class share cached answers, and the request that names bob has the same bytes from each of them."""
     ann, bob = world.link("ann"), world.link("bob")
     for groups in (None, ["g"]):
         for _ in range(3):

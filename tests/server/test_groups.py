@@ -1,4 +1,4 @@
-"""Calls of a group that wait while one thread carries some out are carried out together, and stay independent."""
+"""Calls of a group that wait while a thread executes others are executed together, and stay independent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.servers import PATIENCE_S
 
 
 class Calls:
-    """Numbers that are doubled; a negative one in a group makes all of it run one by one, and fails then."""
+    """Numbers that are doubled; a negative one in a group makes all of them run one by one, and then fails alone."""
 
     def __init__(self, pool: ThreadPool, most: int = 64) -> None:
         self.sizes: list[int] = []
@@ -31,14 +31,14 @@ class Calls:
         return future
 
     def gather(self, first: int, others: Sequence[int]) -> list[Future[int]]:
-        """The others come while the first is being carried out."""
+        """The others arrive while the first is being executed."""
         futures = [self.submit(first)]
         assert self.entered.acquire(timeout=PATIENCE_S)
         futures += [self.submit(number) for number in others]
         return futures
 
     def let(self, count: int = 100) -> None:
-        """So many of those that have entered, or will, go on."""
+        """This many of those that have entered, or will, continue."""
         self._proceed.release(count)
 
     def _enter(self, count: int) -> None:
@@ -165,7 +165,7 @@ def test_a_stuck_group_does_not_keep_those_that_gathered() -> None:
 
 
 def test_a_call_that_was_given_up_is_not_run_again() -> None:
-    """Its client was told that the outcome is unknown; the others of its group run one by one."""
+    """Its client got the error that the outcome is unknown; the others of its group run one by one."""
     with running() as pool:
         calls = Calls(pool)
         futures = calls.gather(1, [2, 3, -4])
@@ -181,7 +181,7 @@ def test_a_call_that_was_given_up_is_not_run_again() -> None:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wait for others ends when they have come; by its time, a test would have failed."""
+    """A wait for others ends when they have arrived; if it took its whole time, the test would have failed."""
     monkeypatch.setattr(thread_pool, "LINGER_S", PATIENCE_S)
     monkeypatch.setattr(thread_pool, "LINGER_SHARE", float("inf"))
 
@@ -192,7 +192,7 @@ def test_those_that_come_back_together_are_carried_out_together() -> None:
         calls = Calls(pool)
         in_step(calls, 3)
         calls.sizes.clear()
-        for start in range(10, 40, 3):  # each time one by one, as their clients have read their replies
+        for start in range(10, 40, 3):  # one by one each time, as their clients have read their replies
             assert results([calls.submit(number) for number in range(start, start + 3)])
     assert calls.sizes == [3] * 10
 
@@ -238,7 +238,7 @@ def test_a_call_that_is_withdrawn_while_it_waits_for_others_is_not_begun() -> No
 
 
 def in_step(calls: Calls, count: int) -> None:
-    """So many calls have been carried out together, and none waits."""
+    """This many calls have been executed together, and none waits."""
     futures = calls.gather(0, range(1, count))
     calls.let(1)
     assert results(futures[:1]) == [0]
@@ -251,7 +251,7 @@ def in_step(calls: Calls, count: int) -> None:
 
 
 def after(done: int, gathered: int, took_s: float = 1.0) -> thread_pool.InStep:
-    """Of a group of which so many calls were carried out until second 10 of a clock, while so many came."""
+    """A group of which this many calls were executed until second 10 of a clock, while this many arrived."""
     in_step = thread_pool.InStep(begun_s=10.0 - took_s)
     in_step.ended(done, gathered, 10.0)
     return in_step

@@ -1,4 +1,4 @@
-"""Every handler says what its method is sent: mypy then sees each field that the handler asks for."""
+"""Each handler declares the type of its request, so mypy checks each field that it reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is refused while it is still sending hears why: its system must not throw the refusal away."""
+"""Clients that are refused while they are still sending get the reason: their system must not discard it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def head(path: str = "/metastore", method: str = "POST", **headers: str) -> byte
 
 LENGTH = {"Content-Length": str(len(MORE) * TIMES)}
 PLAIN: dict[str, tuple[bytes, bytes]] = {
-    # what is sent before `MORE`, and a part of the answer
+    # what is sent before `MORE`, and a part of the reply
     "a longer message than is allowed": (
         request_bytes("get_database", 1, name="x" * (MAX_MESSAGE_BYTES + 1)),
         b"server.max_message_bytes",
@@ -56,7 +56,8 @@ TOKENS: dict[str, tuple[bytes, bytes]] = {
 
 
 def heard(sock: socket.socket, begin: bytes) -> bytes:
-    """All that the server answers to a client that reads only after it has sent everything, or could send no more."""
+    """Everything that the server sends to a client that reads only after it has sent everything, or could send no
+    more."""
     failed: list[OSError] = []
 
     def send() -> None:
@@ -114,13 +115,13 @@ LIMITS = dict.fromkeys(
 
 @pytest.mark.parametrize("case", [*PLAIN, *HTTP])
 def test_other_limits_end_with_the_refusal(serve: Serve, loop: str, case: str) -> None:
-    """Who is refused sends on for longer than a message, a header or a first call may take."""
+    """A refused client continues to send for longer than a message, a header or a first call may take."""
     begin, expected = (PLAIN | HTTP)[case]
     more = {"server.transport_mode": "http"} if case in HTTP else {"server.max_message_bytes": MAX_MESSAGE_BYTES}
     with serve(**LIMITS, **more).connect() as sock:
-        if case != "no HTTP":  # which is told by the call's id
+        if case != "no HTTP":  # reported with the call's id
             sock.sendall(begin[:16])
-            time.sleep(0.1)  # read by itself: the time of a header or message begins
+            time.sleep(0.1)  # read alone: the time of a header or message begins
             begin = begin[16:]
         sock.sendall(begin)
         for _ in range(6):
@@ -160,7 +161,7 @@ def test_who_takes_no_answers_is_not_waited_for(serve: Serve, tmp_path: Path, is
     settings: dict[str, Any] = {"server.write_timeout_s": 0.5}
     settings |= {"server.transport_mode": "http"} if is_http else {}
     server = serve(**(authority.settings(**settings) if is_tls else settings))
-    request = request_bytes("partition_name_to_vals", 1, part_name="p=" + "x" * 200_000)  # answered by what it asks
+    request = request_bytes("partition_name_to_vals", 1, part_name="p=" + "x" * 200_000)  # answered with its contents
     if is_http:
         request = head(**{"Content-Length": str(len(request))}) + request
     with (_wrapped(authority) if is_tls else lambda sock: sock)(server.connect()) as sock:

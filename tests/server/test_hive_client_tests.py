@@ -1,4 +1,4 @@
-"""Refusals and special cases that the tests of Hive's own client look at."""
+"""Refusals and special cases that the tests of Hive's own client check."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_name_of_the_database_may_be_a_pattern(link: Link) -> None:
     for pattern, names in (("*", "none"), ("none*", "*"), ("d|other", "*")):
         with pytest.raises(ttypes.UnknownDBException):
             link.call("get_table_objects_by_name_req", req=ttypes.GetTablesRequest(dbName=pattern, tablesPattern=names))
-    # The older methods, which Hive 4's client does not send for this, take names alone.
+    # The older methods, which Hive 4's client does not use for this, accept names only.
     assert link.call("get_tables", db_name="*", pattern="*") == []
     assert link.call("get_tables_by_type", db_name="*", pattern="*", tableType="MANAGED_TABLE") == []
 
@@ -118,7 +118,7 @@ def test_tables_without_their_parameters_need_no_capability(link: Link) -> None:
     request = ttypes.GetTablesRequest(dbName="d", tblNames=["inserted"])
     with pytest.raises(ttypes.MetaException, match="does not appear to support insert-only tables"):
         link.call("get_table_objects_by_name_req", req=request)
-    # Patterns that are empty are none.
+    # Empty patterns count as absent.
     request.projectionSpec = ttypes.GetProjectionsSpec(["dbName", "tableName"], "", "")
     assert [one.tableName for one in link.call("get_table_objects_by_name_req", req=request).tables] == ["inserted"]
     request.projectionSpec.fieldList.append("parameters")
@@ -171,7 +171,7 @@ def test_columns_of_partitions_are_whole(partitioned: Link, field: str) -> None:
 
 
 def test_specs_of_partitions(partitioned: Link) -> None:
-    """Of both forms the list counts; an absent path below the shared descriptor's location is written out."""
+    """Of both forms, the list is used; a missing path below the shared descriptor's location is completed."""
     location = partitioned.call("get_table", dbname="d", tbl_name="p").sd.location
     shared = ttypes.StorageDescriptor(location=f"{location}/x/", cols=[], serdeInfo=ttypes.SerDeInfo())
     grouped = ttypes.PartitionSpecWithSharedSD([ttypes.PartitionWithoutSD(["2"], parameters={})], shared)
@@ -261,7 +261,7 @@ def test_who_filters_by_nothing_does_not_get_all_partitions(
     partitioned.call("add_partitions", new_parts=[partition("1"), partition("2")])
     with pytest.raises(ttypes.MetaException, match="Invalid filter expressions in the filter spec"):
         partitioned.call("get_partitions_with_specs", request=with_specs(["sd.location"], mode, filters))
-    # Where all fields are asked for, Hive does not look at the filters; ours heeds those that there are.
+    # If all fields are requested, Hive ignores the filters; ours applies them.
     for fields, of_no_mode in (([], mode), (["values"], None)):
         found = partitioned.call("get_partitions_with_specs", request=with_specs(fields, of_no_mode, filters))
         assert len(found.partitionSpec[0].sharedSDPartitionSpec.partitions) == 2
@@ -275,7 +275,7 @@ def test_names_of_no_partition_select_none(partitioned: Link, names: list[str]) 
 
 
 def test_reads_of_partitions_under_a_limit(serve: Serve) -> None:
-    """Hive counts first, and so finds out what it does not look at otherwise."""
+    """Hive counts first, and so detects what it otherwise ignores."""
     link = serve(**{"catalog.partition_request_limit": 100}).link()
     link.call("create_database", database=database("d"))
     link.call("create_table", tbl=partitioned_table())

@@ -1,4 +1,4 @@
-"""Settings of Hive's that change answers, under Hive's names in a site file, through a whole server."""
+"""Hive's settings that change answers, under their names in a site file, through a whole server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SiteServe = Callable[[dict[str, str]], Link]
 
 @pytest.fixture
 def serve_site(tmp_path: Path) -> Iterator[SiteServe]:
-    """A server whose settings of Hive's stand in a site file, with the database `d`."""
+    """A server with Hive's settings in a site file, with the database `d`."""
     stack = ExitStack()
 
     def start(properties: dict[str, str]) -> Link:
@@ -84,7 +84,7 @@ def test_serdes_whose_tables_change_types_freely(serve_site: SiteServe) -> None:
 @pytest.mark.parametrize("spelling", ["insert_only", "INSERT_ONLY"])
 @pytest.mark.parametrize("check", ["true", "false"])
 def test_insert_only_tables_and_clients_that_do_not_know_them(serve_site: SiteServe, check: str, spelling: str) -> None:
-    """Of the methods that answer tables two take no capabilities: clients of Hive 2, such as Spark's, send these."""
+    """Two of the methods that return tables have no capabilities: clients of Hive 2, such as Spark's, send these."""
     link = serve_site({"metastore.client.capability.check": check})
     made = table("d", "t", transactional="true", transactional_properties="insert_only")
     link.call("create_table", tbl=made)

@@ -1,4 +1,4 @@
-"""Bad bytes cost their sender only: no crash, no stall of others, a fault or a closed connection."""
+"""Bad bytes affect their sender only: no crash, no delay for others, but an error or a closed connection."""
 
 from __future__ import annotations
 

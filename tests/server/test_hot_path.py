@@ -1,4 +1,4 @@
-"""Requests answered from their bytes get what the ordinary way answers, before and after every change."""
+"""Requests answered by their bytes get the reply of the ordinary path, before and after each change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def hits(server: Running) -> int:
 
 
 def until_remembered(server: Running, ask: Callable[[], object]) -> None:
-    """Asks until the hot path has the answer: the event of a write just made may reach the cache between two calls."""
+    """Repeats the request until the hot path has the answer: the event of a write may reach the cache between two
+    calls."""
     before = hits(server)
     for _ in range(TRIES):
         ask()
@@ -37,7 +38,7 @@ def until_remembered(server: Running, ask: Callable[[], object]) -> None:
 
 
 def raw_reply(link: Link, request: bytes) -> bytes:
-    """A whole small reply: one whose bytes come within one segment on loopback."""
+    """A complete small reply: one whose bytes arrive within one segment on loopback."""
     link.sock.sendall(request)
     return link.sock.recv(1 << 20)
 
@@ -104,7 +105,7 @@ def test_answers_that_depend_on_the_connection_are_not_shared(serve: Serve) -> N
 
 
 class HeldQuestions:
-    """The position checks of all servers wait until the test lets them go; what is fed meanwhile is counted."""
+    """The position checks of all servers wait until the test releases them; what is fed meanwhile is counted."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.asked = threading.Event()
@@ -131,7 +132,7 @@ class HeldQuestions:
         patch.setattr(MessageReader, "feed", count)
 
     def answer(self, *, found: bool) -> None:
-        """Lets the question go; not `found`: as if the database did not answer."""
+        """Releases the check; not `found`: as if the database did not answer."""
         self.asked.clear()
         self._question(found)
 
@@ -169,7 +170,7 @@ def test_a_client_that_leaves_while_its_request_waits_costs_nobody_anything(
     questions = HeldQuestions(monkeypatch)
     leaving.sock.sendall(request_bytes("get_database", 1, name="default"))
     assert questions.asked.wait(PATIENCE_S)
-    # The staying client's request waits for the next question: it came after this one was sent.
+    # The staying client's request waits for the next check: it came after this one was sent.
     staying.sock.sendall(request_bytes("get_database", 2, name="default"))
     leaving.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     leaving.sock.close()
@@ -206,7 +207,7 @@ def test_a_list_that_is_covered_asks_nobody_in_the_mode_that_trusts_it(
             assert reader.call("get_table_req", req=request).table.tableName == "t"
     assert hits(server) == before + 5
     assert (len(asked), statements[0]) == ((0, 0) if mode == "trust" else (5, statements[0]))
-    # What this client has seen of the catalog since is not taken back (P3), nor what it has written (P4).
+    # What this client has seen of the catalog since is not reverted (P3), nor what it has written (P4).
     for change in (
         lambda: reader.call("get_current_notificationEventId"),
         lambda: reader.call("create_database", database=database("e")),

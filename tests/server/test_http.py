@@ -1,4 +1,4 @@
-"""Thrift over HTTP: whole calls by clients we did not write, what is refused, and what a socket's users share."""
+"""Thrift over HTTP: whole calls by foreign clients, what is refused, and the separation of users of one socket."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_what_is_refused(server: Running) -> None:
         server.link().call("getStatus")
     with server.connect() as sock:
         sock.sendall(b"POST /metastore HTTP/1.1\r\nhost:")
-        assert sock.recv(100) == b""  # its header was not whole in time
+        assert sock.recv(100) == b""  # its header was not complete in time
     with server.connect() as sock:
         sock.sendall(b"POST /metastore HTTP/1.1\r\nhost: h\r\ncontent-length: 100\r\n\r\n" + body)
     assert post(server, body)[0] == 200
@@ -162,7 +162,7 @@ def open_connections(server: Running) -> int:
 def test_what_two_readers_may_read_differently_is_refused(
     server: Running, headers: str, status: int | None, told: str
 ) -> None:
-    """What comes after it on the socket is no request: a proxy may have taken it for the body."""
+    """What follows it on the socket is not a request: a proxy may have treated it as the body."""
     call = request_bytes("getName", 1)
     second = f"POST /metastore HTTP/1.1\r\nhost: a\r\ncontent-length: {len(call)}\r\n\r\n".encode() + call
     with server.connect() as sock:
@@ -193,7 +193,7 @@ def test_what_two_readers_may_read_differently_is_refused(
     ],
 )
 def test_a_path_that_is_another_one_to_a_proxy_is_not_ours(server: Running, target: str) -> None:
-    """A proxy that lets clients of some paths pass without asking them hands it on as it came."""
+    """A proxy that does not authenticate clients of some paths forwards it unchanged."""
     assert post(server, request_bytes("getName", 1), target)[0] == 404
 
 
@@ -213,7 +213,7 @@ def test_versions(server: Running, line: str, headers: str, status: int) -> None
 
 
 def exchanged(server: Running, *parts: bytes) -> bytes:
-    """All that comes back for it."""
+    """Everything that is sent in reply."""
     answer = b""
     with server.connect() as sock, suppress(ConnectionError):
         for part in parts:
@@ -225,7 +225,7 @@ def exchanged(server: Running, *parts: bytes) -> bytes:
 
 @pytest.mark.parametrize("lines", [3, 200, 300, 20_000])
 def test_lines_after_a_body_in_chunks_have_the_limit_of_a_header(server: Running, lines: int) -> None:
-    """All of them are read in one go: 120 KB of the shortest kept others waiting for a quarter of a second."""
+    """All of them were parsed at once: 120 KB of the shortest ones delayed others by a quarter of a second."""
     call = request_bytes("getName", 1)
     body = in_chunks(call)[:-2] + b"a:\r\n" * lines + b"\r\n"
     second = with_length(request_bytes("getStatus", 2))
@@ -247,7 +247,7 @@ def test_lines_after_a_body_in_chunks_have_the_limit_of_a_header(server: Running
     ],
 )
 def test_refusals_are_plain_words(server: Running, request_: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    """Not Python's; and a line that is not understood, which may have a token in it, is not logged."""
+    """Not Python's text; and a line that cannot be parsed, which may contain a token, is not logged."""
     answer = exchanged(server, request_)
     assert answer.startswith(b"HTTP/1.1 400 ")
     told = answer.partition(b"\r\n\r\n")[2].decode()
@@ -268,7 +268,7 @@ def test_refusals_are_plain_words(server: Running, request_: bytes, caplog: pyte
     ],
 )
 def test_pages_in_browsers_send_no_calls(server: Running, headers: dict[str, str]) -> None:
-    """Any page that somebody looks at on this machine can send a POST here, without asking for leave."""
+    """Any page in a browser on this machine can send a POST here, without asking for permission."""
     call = request_bytes("create_database", 1, database=database("of_a_page"))
     status, told = post(server, call, **headers)
     assert (status, b"browser" in told) == (403, True)
@@ -300,8 +300,8 @@ REST = {"a call": HIDDEN, "half a call": HIDDEN[:40], "a byte": HIDDEN[:1]}
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("timeout_s", ["60", "inf"])
 def test_a_request_has_one_call(serve: Serve, call: str, timeout_s: str) -> None:
-    """What follows it is not begun, and is no part of the next request: a proxy sends those of others over the same
-    socket, who would get its reply, or have their call read as its argument."""
+    """What follows it is not processed, and is not part of the next request: a proxy sends those of other clients over
+    the same socket, who would get its reply, or have their call parsed as its argument."""
     server = serve(**HTTP, **{"server.message_timeout_s": timeout_s})
     first, next_call = CALLS[call], request_bytes("getName", 7)
     for _ in range(3):
@@ -325,7 +325,7 @@ def test_a_whole_call_of_any_size_leaves_the_socket_open(server: Running) -> Non
     with server.connect() as sock:
         for size in (0, 1000, 70_000, 3_000_000):
             call = request_bytes("create_table", 1, tbl=table("default", f"t{size}", comment="x" * size))
-            for request in (with_length(call), in_chunks(call[:30], call[30:])):  # the second is answered by a fault
+            for request in (with_length(call), in_chunks(call[:30], call[30:])):  # the second gets an error
                 sock.sendall(request)
                 answer = http.client.HTTPResponse(sock)
                 answer.begin()
@@ -334,7 +334,7 @@ def test_a_whole_call_of_any_size_leaves_the_socket_open(server: Running) -> Non
 
 
 def test_the_answer_before_it_has_its_time(serve: Serve) -> None:
-    """A client that takes nothing of it does not stay."""
+    """A client that reads nothing of it is disconnected."""
     server = serve(**HTTP, **{"server.write_timeout_s": 0.5})
     assert post(server, request_bytes("create_table", 1, tbl=table("default", "t", comment="x" * 16_000_000)))[0] == 200
     with server.connect() as sock:

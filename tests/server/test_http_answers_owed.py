@@ -1,4 +1,4 @@
-"""Thrift over HTTP: requests that come while answers before them are not taken, and requests that get no call."""
+"""Thrift over HTTP: requests that arrive while earlier replies are not read, and requests that contain no call."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ USERS = {"one user": ("ann",), "users who take turns": ("ann", "bob")}
 def test_requests_sent_ahead_wait_until_answers_are_taken(
     serve: Serve, tmp_path: Path, tls: bool, users: Sequence[str]
 ) -> None:
-    """A client that sends many and takes nothing has few answers made for it, and all of them once it takes them."""
+    """For a client that sends many requests and reads nothing, few replies are made, and the others once it reads."""
     authority = Authority(tmp_path)
     server = serve(**HTTP, **(authority.settings() if tls else {}))
     sock = server.connect()
@@ -114,7 +114,7 @@ ENDS: dict[str, tuple[dict[str, object], Callable[[Running], None]]] = {
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("request_", UNFINISHED.values(), ids=UNFINISHED)
 def test_a_request_that_is_not_carried_out_is_not_told_that_it_was(serve: Serve, end: str, request_: bytes) -> None:
-    """Status 200 without a body is the answer to a one-way call; proxies and clients try 503 again."""
+    """Status 200 without a body is the reply to a one-way call; proxies and clients retry after 503."""
     settings, act = ENDS[end]
     server = serve(**HTTP, **settings)
     with server.connect() as sock:
@@ -132,7 +132,7 @@ METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_answered(serve: Serve, method: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Load balancers ask with HEAD, the answer to which has no body; nothing is logged as a defect of the server."""
+    """Load balancers use HEAD, the reply to which has no body; nothing is logged as an error of the server."""
     server = serve(**HTTP)
     for target, status in (("/metastore", 405), ("/other", 404)):
         for version in ("1.0", "1.1"):
@@ -152,7 +152,7 @@ def test_every_method_is_answered(serve: Serve, method: str, caplog: pytest.LogC
 def test_a_user_for_whose_name_there_is_no_room_is_told(
     serve: Serve, provider: str, method: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What others have told of themselves takes all that is kept; nobody is taken for another user then."""
+    """The sessions of others use the whole budget; no user is confused with another then."""
     (tmp_path / "policy.toml").write_text("[[grants]]\nusers = ['ann']\nactions = ['read']\ndatabases = ['*']\n")
     policy = {
         "authorization.provider": "policy",
@@ -183,7 +183,7 @@ LIMITS: dict[str, dict[str, object]] = {
 def test_a_one_way_call_that_is_not_carried_out_is_told_why(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    """Thrift has no reply for it; HTTP does."""
+    """Thrift has no reply for it, but HTTP has."""
     server = serve(**HTTP, **{"cache.enabled": False}, **LIMITS[limit])
     one_way = bytearray(request_bytes("get_all_databases", 1))
     one_way[3] = 4

@@ -1,4 +1,5 @@
-"""Headers of HTTP are looked at as they come: the same is refused however they come, and each byte costs the same."""
+"""HTTP headers are parsed as they arrive: the same ones are refused however they are split, and each byte costs the
+same."""
 
 from __future__ import annotations
 
@@ -18,21 +19,21 @@ START = b"POST /metastore HTTP/1.1\r\nhost: a\r\n"
 
 
 class Looked:
-    """Stands in for a pattern; counts the bytes in which it is looked for."""
+    """Replaces a pattern; counts the bytes that are searched."""
 
     def __init__(self, pattern: re.Pattern[bytes]) -> None:
         self._pattern = pattern
         self.bytes = 0
 
     def search(self, text: bytes, *span: int) -> re.Match[bytes] | None:
-        """As a pattern's."""
+        """Like a pattern's."""
         begin, end = (*span, *(0, len(text))[len(span) :])
         self.bytes += max(0, min(end, len(text)) - begin)
         return self._pattern.search(text, *span)
 
 
 def test_a_header_that_comes_byte_by_byte_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of 32 KiB was gone through at each byte, before anybody had shown who it is: a millisecond for a packet."""
+    """A header of 32 KiB was searched again for each byte, without authentication: a millisecond for a packet."""
     looked = Looked(http_requests._END_OF_HEADER)
     monkeypatch.setattr(http_requests, "_END_OF_HEADER", looked)
     requests = Requests(MAX_HEADER_BYTES)
@@ -46,7 +47,7 @@ def test_a_header_that_comes_byte_by_byte_is_looked_at_once(monkeypatch: pytest.
 
 
 def outcome(parts: list[bytes]) -> Any:
-    """What comes of a header that comes in parts: the status of a refusal, or what h11 has read of it."""
+    """The result for a header that comes in parts: the status of a refusal, or what h11 has parsed."""
     requests = Requests(MAX_HEADER_BYTES)
     try:
         for part in parts:
@@ -91,7 +92,7 @@ def test_lines_are_counted_over_all_parts_and_for_each_header_anew(size: int) ->
         return event
 
     requests = Requests(MAX_HEADER_BYTES)
-    for _ in range(3):  # of one socket
+    for _ in range(3):  # on one socket
         many = START + b"a:\r\n" * (MAX_HEADER_LINES - 10) + b"content-length: 0\r\n\r\n"
         assert isinstance(fed(requests, many), h11.Request)
         assert isinstance(requests.next_event(), h11.EndOfMessage)

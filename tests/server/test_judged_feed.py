@@ -1,4 +1,4 @@
-"""The change feed of a server that authorizes: each listener is a user, and sees what that user is shown elsewhere."""
+"""The change feed with authorization: each listener is a user, and gets what this user may see elsewhere."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def end_of_log(world: World) -> int:
 
 
 def read_to(listener: Listener, event_id: int) -> list[Any]:
-    """The data of all events until the listener's place is there."""
+    """The data of all events until the listener's position is reached."""
     found = []
     while int((listener.last_id or "0").partition("-")[0]) < event_id:
         one = listener.step()
@@ -147,7 +147,7 @@ def test_an_operator_sees_all(world: World, listen: Any) -> None:
 
 
 def test_what_is_withdrawn_is_sent_no_more_on_an_open_feed(world: World, listen: Any) -> None:
-    """Many turns of the policy: what is made while a user may not read it never arrives, what else is made does."""
+    """Many changes of the policy: events written while a user may not read them never arrive, all others do."""
     draw = random.Random(21)
     ann, service = listen(world, "ann"), listen(world, "hs2")
     expected, all_names = [], []
@@ -194,7 +194,7 @@ def test_a_file_that_cannot_be_used_changes_nothing(world: World, listen: Any, t
 
 
 def test_digests_tell_nothing_of_other_events(world: World, listen: Any) -> None:
-    """A place has the digest of a row: of one that is not shown it would confirm what is guessed of it."""
+    """A position contains the digest of a row: with a hidden row, it would confirm a guess of its contents."""
     shown = {one.eventId for one in events(world, "ann") if one.eventType != "HIDDEN"}
     last = end_of_log(world)
     hidden = next(one for one in range(last, 0, -1) if one not in shown)

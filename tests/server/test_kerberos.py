@@ -1,4 +1,4 @@
-"""SASL GSSAPI with a real KDC: tickets, qualities of protection, who is refused and how."""
+"""SASL GSSAPI with a real KDC: tickets, qualities of protection, and refusals."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def no_ticket(server: Running, realm: Realm) -> str:
 
 
 def negotiated_below(server: Running, realm: Realm) -> str:
-    """SPNEGO within GSSAPI, with a ticket that is good."""
+    """SPNEGO within GSSAPI, with a valid ticket."""
     import gssapi
 
     negotiating = gssapi.OID.from_int_seq("1.3.6.1.5.5.2")
@@ -249,7 +249,7 @@ def gives_up(server: Running, realm: Realm) -> str:
 
 
 def finds_no_ticket(server: Running, realm: Realm) -> str:
-    """As Java's client does: in place of START."""
+    """As Java's client does, instead of START."""
     sock = SaslSocket(server.connect())
     sock.message(3, b"GSS initiate failed" + b" " * 100)
     sock.answer()
@@ -284,7 +284,7 @@ def changed_frame(server: Running, realm: Realm) -> str:
 
 
 def readable_frame(server: Running, realm: Realm) -> str:
-    """auth-conf was agreed on, and the client protects its messages against changes only."""
+    """auth-conf was negotiated, but the client protects its messages only against changes."""
     import gssapi
 
     sock = SaslSocket(server.connect())
@@ -368,7 +368,7 @@ def test_a_cut_frame_ends_the_connection_and_is_counted(
 def test_a_ticket_of_another_realm_is_refused(
     serve: Serve, realm: Realm, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Both for a service of the same name there, whose key is another."""
+    """The other realm has a service of the same name, with another key."""
     server = serve(**settings_of(realm))
     with running_realm(tmp_path_factory.mktemp("other"), "OTHER.TEST") as other, pytest.MonkeyPatch.context() as patch:
         other.keytab("hive/localhost")
@@ -385,7 +385,7 @@ def test_a_ticket_of_another_realm_is_refused(
 
 @pytest.mark.soak
 def test_an_expired_ticket_is_refused(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """It was good when the client began, and is none when the server sees it."""
+    """It was valid when the client began, and has expired when the server checks it."""
     import gssapi
 
     with running_realm(tmp_path_factory.mktemp("short")) as own, pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Calls with large replies leave threads to others, and memory."""
+"""Calls with large replies leave threads and memory to others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Serve = Callable[..., Any]
 
 
 class Work:
-    """Calls by name: each notes that it runs, and runs until it may end."""
+    """Calls by name: each records that it runs, and runs until it may end."""
 
     def __init__(self, pool: ThreadPool) -> None:
         self._pool = pool
@@ -173,7 +173,7 @@ def test_none_is_large() -> None:
 
 
 def test_a_small_read_is_answered_while_large_ones_wait(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first large reply tells what the next will be."""
+    """The first large reply predicts the next ones."""
     settings = {"server.threads": 3, "server.large_reply_threads": 1, "server.large_reply_bytes": "20KiB"}
     server = serve(**settings, **{"cache.enabled": False, "database.pool_size": 5})
     proceed, running = threading.Event(), threading.Semaphore(0)

@@ -1,4 +1,4 @@
-"""A client that sends what it has to say and its end at once hears all answers, over every transport."""
+"""A client that sends its requests and its end at once gets all replies, over each transport."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = {"short": 0, "longer than what is read at once": 3000, "longer than a TL
 
 
 class Memory:
-    """TLS of a client in memory: what it sends is one packet."""
+    """TLS of a client in memory: it sends one packet."""
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
         self._sock, self._in, self._out = sock, ssl.MemoryBIO(), ssl.MemoryBIO()

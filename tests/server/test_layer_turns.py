@@ -1,7 +1,7 @@
-"""What lies between a socket and a connection reads in slices: no form of bytes holds the event loop for long.
+"""The layers between a socket and a connection read in slices: no sequence of bytes blocks the event loop for long.
 
-The clock here runs by what reaches the connection: `ITEM_S` for each byte, as each comes in a record, a frame or a
-chunk of its own.
+The clock here advances with the bytes that reach the connection: `ITEM_S` for each, as each comes in a record, a frame
+or a chunk of its own.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Bench:
         self.waiting.append(waiter)
 
     def run(self) -> list[int]:
-        """All turns; how many bytes each handed on."""
+        """All turns. Returns how many bytes each passed on."""
         handed = []
         while self.waiting:
             before = len(self.upper.received)
@@ -124,7 +124,7 @@ class Bench:
         return handed
 
     def take(self, data: bytes) -> list[int]:
-        """Bytes from the socket, as a loop reads them; how many bytes each turn handed on."""
+        """Passes on bytes from the socket, as a loop reads them. Returns how many bytes each turn passed on."""
         handed = []
         for start in range(0, len(data), 256 * 1024):
             before = len(self.upper.received)
@@ -155,7 +155,7 @@ class TlsClient:
         self.tls = trusting.wrap_bio(self.incoming, self.outgoing)
 
     def shake_hands(self) -> bytes:
-        """Goes on; what is to be sent."""
+        """Continues the handshake. Returns what is to be sent."""
         with suppress(ssl.SSLWantReadError):
             self.tls.do_handshake()
         return self.outgoing.read()
@@ -168,7 +168,7 @@ def tls_port(authority: Authority) -> TlsPort:
 
 
 def tls_records(authority: Authority) -> tuple[Bench, bytes]:
-    """Records of a byte."""
+    """Records of one byte."""
     port = tls_port(authority)
     bench = Bench(port.protect)
     client = TlsClient()
@@ -183,7 +183,7 @@ def tls_records(authority: Authority) -> tuple[Bench, bytes]:
 
 
 def sasl_frames() -> tuple[Bench, bytes]:
-    """Frames of a byte, which nothing protects."""
+    """Unprotected frames of one byte."""
     port = SaslPort({}, 60, 60, 1 << 20, BufferBudget(1 << 24, lambda: 0.0))
     bench = Bench(port.protect)
     cast(Any, bench.layer)._negotiation = None
@@ -191,7 +191,7 @@ def sasl_frames() -> tuple[Bench, bytes]:
 
 
 def protected_frames() -> tuple[Bench, bytes]:
-    """Frames of a byte, each to be unwrapped."""
+    """Frames of one byte, each of which is unwrapped."""
 
     class Protection:
         def unwrap(self, token: bytes) -> bytes:
@@ -219,7 +219,7 @@ def test_the_smallest_parts_are_read_in_slices(kind: str, tmp_path: Path, monkey
 
 
 def test_handshakes_take_turns(tmp_path: Path) -> None:
-    """Each signs, for a millisecond: a crowd of them does not come between two calls of others."""
+    """Each handshake signs for a millisecond: a crowd of them does not come between two calls of others."""
 
     async def read() -> None:
         port = tls_port(Authority(tmp_path))
@@ -251,7 +251,7 @@ def test_the_clients_end_comes_after_what_it_sent(kind: str, tmp_path: Path) -> 
 
 
 def http_over_tls(authority: Authority) -> Bench:
-    """Its header has begun to come."""
+    """The header has begun to arrive."""
     port = tls_port(authority)
     http = HttpPort(
         "metastore",
@@ -263,14 +263,14 @@ def http_over_tls(authority: Authority) -> Bench:
 
 
 def sasl_over_tls(authority: Authority) -> Bench:
-    """Its negotiation has begun."""
+    """The negotiation has begun."""
     port = tls_port(authority)
     sasl = SaslPort({}, LIMIT_S, LIMIT_S, 1 << 20, BufferBudget(1 << 24, lambda: 0.0))
     return Bench(lambda upper, turns: port.protect(sasl.protect(upper, turns), turns))
 
 
 def frames_over_tls(authority: Authority) -> Bench:
-    """A frame has begun to come."""
+    """A frame has begun to arrive."""
     bench = sasl_over_tls(authority)
     layer = cast(Any, bench.layer)._upper
     layer._stop_timer()

@@ -72,7 +72,7 @@ def directory_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @contextmanager
 def running_directory(place: Path, entries: str, more: str = "") -> Iterator[int]:
-    """Its port: slapd, which by its default takes a bind without a password for "nobody", and says yes to it here."""
+    """Its port. By default, slapd accepts a bind without a password as anonymous, and reports success here."""
     path = f"{os.environ['PATH']}:/usr/sbin:/usr/lib/openldap"
     slapd = shutil.which("slapd", path=path)
     slapadd = shutil.which("slapadd", path=path)
@@ -140,7 +140,7 @@ REFUSED = (
 
 
 def test_who_is_refused_and_who_is_let_in(shared: tuple[Running, Authority]) -> None:
-    """One server for all: what one client sends costs the next nothing."""
+    """One server for all: one client's bytes do not affect the next."""
     server, authority = shared
     for number, (user, password, acting_as) in enumerate(REFUSED, start=1):
         sock = client(server, authority)
@@ -172,7 +172,8 @@ def test_passwords_are_what_is_written(directory_port: int) -> None:
         DirectoryOptions(urls=(f"ldap://127.0.0.1:{directory_port}",), name_patterns=(f"uid=%s,{PEOPLE}",))
     )
     directory.check("zoe", ODD_PASSWORD)
-    # First what Unicode's forms would leave nothing of: to a directory that would be nobody's password.
+    # First passwords of which Unicode normalization would leave nothing: to a directory, this would be an anonymous
+    # bind.
     wrong = [
         "\u00ad",
         "\u200b",
@@ -218,7 +219,7 @@ def test_the_second_directory_is_asked_when_the_first_is_away(directory_port: in
 
 
 def test_spellings_that_a_directory_takes_for_one_name(directory_port: int) -> None:
-    """The case alone is a choice of the site's: everything else would make a second user of one account."""
+    """Only the case is the site's choice: everything else would make a second user of one account."""
     directory = Directory(DirectoryOptions((f"ldap://127.0.0.1:{directory_port}",), base=PEOPLE, timeout_s=30))
     directory.check("ANN", "ann's password")
     for is_folded, named in ((True, "ann"), (False, "Ann")):
@@ -251,7 +252,7 @@ def entry(uid: str, password: str) -> str:
 
 
 def test_two_accounts_of_a_directory_are_two_users(tmp_path: Path) -> None:
-    """By the directory's own comparison: letters of which Unicode's case folding makes others."""
+    """By the directory's own comparison: letters that Unicode's case folding replaces."""
     accounts = {"weiss": "one", "wei\u00df": "two", "niko\u03c2": "three", "niko\u03c3": "four"}
     entries = ENTRIES + "".join(entry(uid, password) for uid, password in accounts.items())
     with running_directory(tmp_path, entries) as port:
@@ -282,7 +283,7 @@ def test_a_stalled_client_is_disconnected(serve: Serve, directory_port: int, tmp
 
 
 def test_tls_and_authentication_have_one_time_together(serve: Serve, directory_port: int, tmp_path: Path) -> None:
-    """Who takes long for TLS has less for the rest: it comes first, so its time is up first."""
+    """A slow TLS handshake leaves less time for the rest: it came first, so its time limit expires first."""
     authority = Authority(tmp_path)
     server = serve(**settings_of(directory_port, authority, **{"authentication.handshake_timeout_s": 2}))
     slow = server.connect()
@@ -296,7 +297,7 @@ def test_tls_and_authentication_have_one_time_together(serve: Serve, directory_p
     quick.sock.settimeout(PATIENCE_S)
     assert quick.sock.recv(1) == stalled.recv(1) == b""
     later.sock.settimeout(0.05)
-    with pytest.raises(TimeoutError):  # as would the one that was slow, if its time had begun with its TLS
+    with pytest.raises(TimeoutError):  # like the slow one, if its time had begun with its TLS
         later.sock.recv(1)
     wait_for(lambda: authentications(server) == {"timeout": 3})
 
@@ -318,7 +319,8 @@ def test_clients_that_do_not_authenticate_count_for_their_address(
 
 
 def test_an_answer_in_drops_has_no_more_time_than_a_silent_directory(directory_port: int) -> None:
-    """A bind's answer has 14 bytes: one in half the time limit of a read would keep the thread for seven of them."""
+    """The answer to a bind has 14 bytes: one in half the time limit of a read would occupy the thread for seven of
+    them."""
     with dripping(directory_port, pause_s=0.5) as port:
         directory = Directory(DirectoryOptions((f"ldap://127.0.0.1:{port}",), base=PEOPLE, timeout_s=1))
         with pytest.raises(AuthenticationError) as raised:
@@ -327,7 +329,7 @@ def test_an_answer_in_drops_has_no_more_time_than_a_silent_directory(directory_p
 
 
 def test_a_handshake_in_drops_has_the_same_time(tmp_path: Path) -> None:
-    """Of `ssl`: a handshake is one operation with one limit, unlike what is read afterwards."""
+    """In `ssl`, a handshake is one operation with one limit, unlike later reads."""
     authority = Authority(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as threads:
         port = listener.getsockname()[1]
@@ -351,7 +353,7 @@ def test_a_handshake_in_drops_has_the_same_time(tmp_path: Path) -> None:
 
 @contextmanager
 def dripping(port: int, pause_s: float) -> Iterator[int]:
-    """The port of a way to this one, on which what is answered takes `pause_s` for each byte."""
+    """The port of a relay to this one, which sends each byte of an answer after `pause_s`."""
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(2) as threads:
 
         def carry() -> None:

@@ -1,4 +1,5 @@
-"""Who is let in of a real OpenLDAP directory: Hive's lists, searches and query, and names made to break out of them."""
+"""Which users of a real OpenLDAP directory are accepted: Hive's lists, searches and query, and names made to escape
+them."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ ENTRIES = "".join(
                 strict=True,
             )
         ),
-        # Another one of the same name, with a password of its own, who is in no group.
+        # Another user of the same name, with a different password, who is in no group.
         person("ann", f"uid=ann,{STAFF}", secret="the other"),
         entry(f"cn=analysts,{GROUPS}", "objectClass: groupOfNames", "objectClass: uidObject", "uid: analysts")[:-1]
         + f"member: {dn_of('ann')}\nmember: {dn_of('o,brien')}\n\n",
@@ -83,7 +84,7 @@ ENTRIES = "".join(
             entry(f"cn=many{n},{MANY}", "objectClass: posixGroup", f"gidNumber: {n}", "memberUid: carol")
             for n in range(1, 8)
         ),
-        # Of the name of a group that is let in, where none is looked for.
+        # With the name of an accepted group, outside of the searched groups.
         entry(f"cn=analysts,{STAFF}", "objectClass: groupOfNames", f"member: {dn_of('carol')}"),
     )
 )
@@ -91,7 +92,7 @@ ENTRIES = "".join(
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Whoever binds may search; but the account sees no more than 6 entries at once."""
+    """Each bound user may search; but the account gets no more than 6 entries at once."""
     with running_directory(
         tmp_path_factory.mktemp("directory"), ENTRIES, f'limits dn.exact="{ACCOUNT}" size.soft=6 size.hard=6\n'
     ) as running:
@@ -99,7 +100,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 def options(port: int, *, by_account: bool = False, **settings: str) -> DirectoryOptions:
-    """As the program makes them of its settings."""
+    """As the program builds them from its settings."""
     given = {
         "authentication.plain": "ldap",
         "authentication.ldap_url": f"ldap://127.0.0.1:{port}",
@@ -140,7 +141,8 @@ FILTERS: list[tuple[dict[str, str], set[str]]] = [
         },
         {"bob", "a*"},
     ),
-    # By an attribute of users; the group's name is the directory's `uid`, as guidKey says; one that two have is none.
+    # By an attribute of users; the group's name is the directory's `uid`, as in guidKey; an ambiguous one matches
+    # nobody.
     ({**GROUP, "ldap_group_filter": "analysts,twice,none", "ldap_user_membership_key": "seeAlso"}, {"ann"}),
     ({"ldap_base_dn": BASE, "ldap_custom_query": "(&(objectClass=person)(l=Paris))"}, {"ann", "carol"}),
     ({"ldap_base_dn": BASE, "ldap_custom_query": "(|(cn=writers)(cn=bob)(cn=nobody))"}, {"bob"}),
@@ -168,7 +170,7 @@ def test_filters_let_in_whom_they_name(
     port: int, settings: dict[str, str], expected: set[str], by_account: bool
 ) -> None:
     made = options(port, by_account=by_account, **settings)
-    # A search for `ann` below the whole finds two, with an account: which of them is meant nobody can say.
+    # With an account, a search for `ann` below the base finds two: it is unknown which of them is meant.
     if by_account and "ldap_user_search_filter" in settings and "(l=Paris)" not in settings["ldap_user_search_filter"]:
         expected = expected - {"ann"}
     assert let_in(made) == expected
@@ -200,20 +202,20 @@ BREAKING = (
 
 @pytest.mark.parametrize("by_account", [False, True])
 def test_names_do_not_become_syntax(port: int, by_account: bool) -> None:
-    """Each name with the password of every user: none opens anything, whichever filter it goes through."""
+    """Each name with the password of each user: none is accepted, by any of the filters."""
     for settings, _ in FILTERS[::2]:
         made = options(port, by_account=by_account, **settings)
         for user, secret in itertools.product(BREAKING, ("ann", "a*", "reader")):
             found = outcome(made, user, password(secret))
             assert found == "refused", (user, settings)
-    # Such a user may exist: the name finds it, and nobody else.
+    # Such a user may exist: the name finds only this user.
     made = options(port, by_account=by_account, **FILTERS[6][0])
     assert outcome(made, "a*", password("a*")) is None
     assert outcome(made, "a*", password("ann")) == "refused"
 
 
 def test_another_user_of_the_same_name_is_another_user(port: int) -> None:
-    """Binding as one of them does not bring the groups of the other."""
+    """Binding as one of them does not give the groups of the other."""
     both = f"uid=%s,{PEOPLE}:uid=%s,{STAFF}"
     made = options(port, ldap_user_dn_pattern=both)
     assert outcome(made, "ann", "the other") is None and outcome(made, "ann", password("ann")) is None

@@ -1,4 +1,4 @@
-"""What fails again and again, for hours or for a year, neither fills the log nor hides in it."""
+"""Repeated failures, for hours or for a year, neither fill the log nor are omitted from it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_fault_has_its_trace_once(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("kind", ["inline", "thread", "packets"])
 def test_position_checks_of_an_outage_are_few_lines(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Each read asks, thousands a second, for as long as the database is away."""
+    """Each read checks the position, thousands a second, for as long as the database is down."""
 
     def read_position() -> LogHead:
         raise DatabaseUnavailable("connection refused")
@@ -99,7 +99,8 @@ def test_position_checks_of_an_outage_are_few_lines(kind: str, caplog: pytest.Lo
 
 
 def test_a_refusal_repeats_no_long_text_of_its_client(caplog: pytest.LogCaptureFixture) -> None:
-    """Each address has a line in the log: of some hundred kilobytes, a thousand addresses would fill it."""
+    """Each address has a line in the log: with its length of some hundred kilobytes, a thousand addresses would fill
+    it."""
     with pytest.raises(AuthenticationError) as refused:
         PlainMechanism(lambda *_: None).step(b"x" * 100_000 + b"\0user\0password")
     assert len(str(refused.value)) < 100
@@ -108,7 +109,8 @@ def test_a_refusal_repeats_no_long_text_of_its_client(caplog: pytest.LogCaptureF
 
 
 def test_a_handshake_that_fails_is_told_though_others_failed_long_ago(caplog: pytest.LogCaptureFixture) -> None:
-    """In a year more addresses come by than are remembered, and one that failed once has a certificate that expires."""
+    """In a year, more addresses occur than are remembered, and one that failed once may have an expired certificate
+    later."""
     clock = ManualClock()
     handshakes = Handshakes("TLS", ["closed"], clock.monotonic_s)
     for number in range(MAX_LOGGED_ADDRESSES + 100):

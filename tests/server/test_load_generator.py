@@ -16,7 +16,7 @@ def operation(method: str, **arguments: object) -> Operation:
 
 
 def test_a_refusal_ends_the_run(serve: Serve) -> None:
-    """The bar for reads by write ids was of a request that was refused for the capability that it did not name."""
+    """The benchmark of reads by write ids measured refusals, since its request did not name a required capability."""
     running = serve()
     link = running.link()
     link.call("create_database", database=database("d"))

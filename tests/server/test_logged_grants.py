@@ -1,4 +1,4 @@
-"""Grants that are logged: decisions and answers are kept, and none is wrong, on whichever server of a set."""
+"""Grants that are logged: decisions and answers are cached, and none is wrong, on any server of a set."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTINGS: dict[str, Any] = {
     "authorization.service_users": ["hs2"],
     "catalog.users_in_admin_role": ["root"],
     "security.accept_insecure": True,
-    "events.poll_interval_s": 3600,  # what a read shows it has fetched itself
+    "events.poll_interval_s": 3600,  # a read loads what it returns
     "warehouse.files": "leave",
 }
 USERS, ROLES = ("ann", "bob", "eve"), ("readers", "writers")
@@ -38,7 +38,7 @@ USER, ROLE = t.PrincipalType.USER, t.PrincipalType.ROLE
 
 
 class Set:
-    """Two servers on one database, with links of all users to both."""
+    """Two servers on one database, with connections of all users to both."""
 
     def __init__(self, serve: Serve, url: str | None, **settings: Any) -> None:
         given = SETTINGS | ({"database.url": url} if url else {}) | settings
@@ -60,7 +60,7 @@ class Set:
         return int(sum(found))
 
     def allows(self, user: str, action: Action | None, *names: str) -> bool:
-        """By what the database says now, read anew."""
+        """From what the database contains now, read again."""
         authorizer = self.servers[0].service._authorizer
         assert isinstance(authorizer, AskingAuthorizer)
         judge = authorizer._judge_of(user, NO_GROUPS)
@@ -93,7 +93,7 @@ def bag(word: str, to: str, kind: int, *, of: tuple[str, ...], column: str | Non
 
 
 class Changes:
-    """Random changes of what decides, by an administrator, each on one of the servers; some of them are refused."""
+    """Random changes that affect decisions, by an administrator, each on one of the servers; some are refused."""
 
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw
@@ -151,12 +151,12 @@ def prepare(made: Set, databases: tuple[str, ...] = DATABASES) -> None:
 
 
 def turns_of(url: str, embedded: int, mariadb: int, postgresql: int) -> int:
-    """The draws are the same in each run, and a database has no part in a decision: the long soak has the most."""
+    """The examples are the same in each run, and the database kind has no influence: the long soak has the most."""
     return {"sqlite": embedded, "postgresql": postgresql}.get(make_url(url).get_backend_name(), mariadb)
 
 
 def test_no_decision_is_wrong(serve: Serve, url: str) -> None:
-    """After each change, users ask on both servers; the oracle reads what the database says."""
+    """After each change, users send requests to both servers; the oracle reads the database."""
     made = Set(serve, url)
     prepare(made)
     draw = random.Random(7)
@@ -171,7 +171,7 @@ def test_no_decision_is_wrong(serve: Serve, url: str) -> None:
         expected = name in there[db] and made.allows(user, Action.READ, db, name)
         listed = [one for one in sorted(there[db]) if made.allows(user, Action.READ, db, one)]
         shown = [one for one in ("d0", "d1", "default") if made.allows(user, None, one)]
-        for _ in range(3):  # the second and third may be answered from their bytes
+        for _ in range(3):  # the second and third may be answered by their bytes
             found = isinstance(outcome(link, "get_table", dbname=db, tbl_name=name), t.Table)
             assert found == expected, (turn, user, number, db, name)
             assert link.call("get_all_tables", db_name=db) == listed, (turn, user, number)
@@ -183,7 +183,7 @@ def test_no_decision_is_wrong(serve: Serve, url: str) -> None:
 
 
 def test_a_change_counts_for_every_call_that_begins_after_it(serve: Serve, url: str) -> None:
-    """Grants and revocations on one server while readers on both ask for what they may or may not see."""
+    """Grants and revocations on one server, while readers on both request what they may or may not see."""
     made = Set(serve, url)
     prepare(made, ("d0",))
     state = [0, 0]  # changes that began, changes that are acknowledged; odd: eve may read
@@ -272,7 +272,7 @@ def test_what_was_decided_is_kept_and_another_metastore_counts_after_the_age(ser
             assert ann.call("get_table", dbname="d0", tbl_name="t0").tableName == "t0"
             ann.call("get_partition_names", db_name="d0", tbl_name="t0", max_parts=-1)
         assert asked == ["bob"]
-        # An alter that leaves owner and name alone changes no right, and one that does not, does.
+        # An alter that keeps owner and name changes no right, and one that changes them does.
         changed = ann.call("get_table", dbname="d0", tbl_name="t0")
         changed.parameters["comment"] = "x"
         root.call("alter_table", dbname="d0", tbl_name="t0", new_tbl=changed)

@@ -1,7 +1,8 @@
-"""Protected frames as long as a whole request: unwrapped beside the event loop, in order, while others are answered.
+"""Protected frames as long as a whole request: unwrapped outside of the event loop, in order, while others are
+answered.
 
 Java's clients make one frame of each request (`TSaslTransport.flush`), so a request of 64 MB is a token of 64 MB.
-Threads are held here where the order of things is asked for: nothing depends on how long something takes.
+Threads are held where the order matters: nothing depends on how long something takes.
 """
 
 from __future__ import annotations
@@ -111,13 +112,13 @@ def test_others_are_answered_while_a_long_frame_is_unwrapped(
     monkeypatch.setattr(sasl_module.SaslLayer, "take_turn", counted)
     sent = threading.Thread(
         target=lambda: long.sock.sendall(
-            # A call before it and one after it, to see the order of the replies.
+            # A call before it and one after it, to check the order of the replies.
             request_bytes("getStatus", 1) + request_bytes("get_databases", 2, pattern="x" * size)
         )
     )
     sent.start()
     assert held.began.acquire(timeout=120)
-    # The long frame is being unwrapped, and will be until `let_go`.
+    # The long frame is being unwrapped until `let_go`.
     for _ in range(100):
         assert other.call("get_database", name="d").name == "d"
     for _ in range(3):
@@ -125,7 +126,7 @@ def test_others_are_answered_while_a_long_frame_is_unwrapped(
         assert newcomer.call("get_database", name="d").name == "d"
     sent.join()
     long.sock.sendall(request_bytes("getStatus", 3))
-    # Not even the first reply has come: it would be wrapped with what unwraps.
+    # Not even the first reply has arrived: it would be wrapped in the context that is unwrapping.
     assert select.select([raw_socket(long)], [], [], 0)[0] == []
     held.let_go()
     long.sequence = 1
@@ -170,7 +171,7 @@ def test_a_client_that_goes_while_its_frame_is_unwrapped_leaves_nothing(
 
 
 class Protection:
-    """Costs nothing, and counts what it is asked for."""
+    """Costs nothing, and counts its calls."""
 
     piece_bytes = 64 * 1024
 
@@ -188,7 +189,7 @@ class Protection:
 
 
 class Writable:
-    """The connection behind, as far as it writes."""
+    """The connection behind the layer, as far as it writes."""
 
     def __init__(self, bench: Bench) -> None:
         self.states: list[str] = []
@@ -214,7 +215,7 @@ def test_a_long_reply_is_wrapped_by_turns_and_what_is_written_after_it_comes_aft
     async def write() -> None:
         bench, protection, frames = protected_bench()
         writable = Writable(bench)
-        # A clock by which each token takes longer than a slice.
+        # A clock with which each token takes longer than a slice.
         monkeypatch.setattr(sasl_module, "perf_counter", lambda: float(len(protection.wrapped)))
         layer = cast(Any, bench.layer)
         layer.write(b"small")
@@ -387,7 +388,7 @@ def test_no_frame_is_unwrapped_for_who_has_gone(monkeypatch: pytest.MonkeyPatch)
 def test_frames_of_all_lengths_arrive_and_replies_leave_in_order(
     lengths: list[int], bad: int | None, portion: int, replies: list[int]
 ) -> None:
-    """With small limits: what is long, and so goes over threads and turns, is mixed with what is not."""
+    """With small limits: long frames, which use threads and turns, are mixed with short ones."""
 
     async def both_ways() -> None:
         with pytest.MonkeyPatch.context() as patch:

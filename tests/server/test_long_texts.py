@@ -1,4 +1,4 @@
-"""No method keeps long texts: each that the protocol can carry is long once, and then looked for in the process."""
+"""No method retains long texts: each one that the protocol can carry is long once, and then searched in the process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Path = tuple[Any, ...]
 
 
 def text_paths(struct_class: Any, deepest: int, before: tuple[Any, ...] = ()) -> Iterator[Path]:
-    """Where a struct has texts and bytes: names of fields; 0, "key" and "value" for what is in a list or a map."""
+    """Where a struct has texts and bytes: names of fields; 0, "key" and "value" for the contents of a list or a map."""
     for _, kind, name, detail, _ in filter(None, struct_class.thrift_spec):
         for path in _paths_of(kind, detail, deepest, (*before, struct_class)):
             if len(path) < deepest:
@@ -76,7 +76,8 @@ def replaced(value: Any, path: Path, text: str) -> Any:
 
 
 def kept_texts() -> Counter[str]:
-    """Long texts of the test that something in this process still holds: their beginning, and how many characters."""
+    """Long texts of the test that are still in memory in this process: their beginning, and their number of
+    characters."""
     gc.collect()
     kept: Counter[str] = Counter()
     seen: set[int] = set()
@@ -105,7 +106,7 @@ def calls(deepest: int) -> Iterator[tuple[str, Path]]:
 
 
 class InternalErrors(logging.Handler):
-    """Which methods failed with what is none of their exceptions. Keeps no text of the test."""
+    """Methods that failed with an undeclared exception. Keeps no text of the test."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -131,7 +132,7 @@ def send(link: Link, method: str, path: Path) -> None:
 @pytest.mark.timeout(1200)
 def test_no_method_keeps_long_texts(serve: Serve, deepest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     log, internal = logging.getLogger("hms_cache"), InternalErrors()
-    monkeypatch.setattr(log, "propagate", False)  # pytest keeps what is logged
+    monkeypatch.setattr(log, "propagate", False)  # pytest keeps log records
     monkeypatch.setattr(log, "handlers", [*log.handlers, internal])
     server = serve(**{"cache.budget_bytes": CACHE_BYTES, "server.audit_queue_bytes": AUDIT_BYTES})
     link = server.link()

@@ -1,6 +1,7 @@
-"""How answers and the texts of exceptions name objects that a request spells in another way than they are stored.
+"""How replies and exceptions name objects that a request spells differently than they are stored.
 
-Hive 4.0.1 was asked for all of it (`tests/differential/scenarios/names.py` asks again); clients look into the texts.
+Hive 4.0.1 gave all of these answers (`tests/differential/scenarios/names.py` repeats the requests); clients parse the
+texts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PLACES = [
 
 @pytest.fixture(params=["memory", "store"])
 def link(serve: Serve, request: pytest.FixtureRequest) -> Link:
-    """A client with the tables d.t and d.p, whose answers come from memory or not."""
+    """A client with the tables d.t and d.p, which is answered from memory or not."""
     link = serve(**{"cache.enabled": request.param == "memory"}).link()
     link.call("set_ugi", user_name="client", group_names=[])
     link.call("create_database", database=database("d"))
@@ -44,7 +45,7 @@ def refused(link: Link, method: str, **arguments: Any) -> tuple[type[Exception],
 
 @pytest.mark.parametrize(("place", "of", "named"), PLACES)
 def test_a_table_that_is_not_there_is_named_as_it_is_sent(link: Link, place: str, of: str, named: str) -> None:
-    for _ in range(2):  # the second time complete lists of names may prove it
+    for _ in range(2):  # the second time, complete lists of names may be used
         assert refused(link, "get_table", dbname=place, tbl_name=of) == (
             t.NoSuchObjectException,
             f"{named} table not found",

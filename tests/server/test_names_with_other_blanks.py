@@ -1,6 +1,6 @@
-"""Names of columns that end with a blank of another script, as tables from spreadsheets have them.
+"""Names of columns that end with a blank of another script, as in tables imported from spreadsheets.
 
-Hive takes off what Java's `String.trim` takes off, and nothing else (`StringUtils.normalizeIdentifier`, 4.0.1).
+Hive trims what Java's `String.trim` trims, and nothing else (`StringUtils.normalizeIdentifier`, 4.0.1).
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ def test_such_a_column_can_have_constraints_and_lose_its_statistics(link: Link, 
     request = t.NotNullConstraintsRequest("hive", "d", "t")
     [found] = link.call("get_not_null_constraints", request=request).notNullConstraints
     assert found.column_name == column
-    # And no other name means the table.
+    # And no other name refers to the table.
     with pytest.raises(t.NoSuchObjectException):
         link.call("get_table", dbname="d", tbl_name="t\u00a0")

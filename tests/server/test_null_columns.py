@@ -1,4 +1,4 @@
-"""What other programs leave NULL, each column that may be: reads answer, or raise what their method declares."""
+"""Columns that other programs leave NULL, each one that may be: reads answer, or raise what their method declares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGS = t.ColumnStatisticsData(longStats=t.LongColumnStatsData(0, 1, 2, 3))
 
 
 def fill(link: Link) -> None:
-    """Something in as many tables as can be, with little."""
+    """Writes few rows into as many tables as possible."""
     call = link.call
     call("create_database", database=database("d"))
     made = table("d", "t", k="v", transactional="true")
@@ -173,14 +173,14 @@ READS: dict[str, tuple[Any, ...]] = {
 
 
 class World:
-    """A server, and its database from outside."""
+    """A server, and direct access to its database."""
 
     def __init__(self, link: Link, file: Path) -> None:
         self.link = link
         self.file = sqlite3.connect(file, isolation_level=None, timeout=30)
 
     def undeclared(self) -> list[str]:
-        """Reads that raise what their method does not declare."""
+        """Reads that raise an undeclared exception."""
         found = []
         for method, arguments in READS.items():
             try:
@@ -203,8 +203,7 @@ def nullable() -> set[tuple[str, str]]:
 
 @pytest.mark.soak
 def test_nothing_that_is_null_makes_a_read_fail_inside(serve: Serve, tmp_path: Path) -> None:
-    """A value of a skewed column that is empty comes as NULL from Oracle: no table that was asked for with it was
-    answered."""
+    """An empty value of a skewed column is NULL in Oracle: no table requested together with such a one was returned."""
     link = serve(**{"cache.enabled": False, "security.accept_insecure": True}).link()
     fill(link)
     world = World(link, tmp_path / "metastore.db")

@@ -52,7 +52,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Agent:
-    """The agent as a process, with the documented rule and who its analysts are."""
+    """The agent as a process, with the documented rule and its list of analysts."""
 
     def __init__(self, program: Path, place: Path) -> None:
         document = DOCUMENT.read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ class Agent:
         return f"http://127.0.0.1:{self.port}/v1/data/hms/{rule}"
 
     def analysts(self, *names: str) -> None:
-        """Who they are from now on."""
+        """Replaces the list from now on."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/v1/data/analysts",
             json.dumps(names).encode(),
@@ -147,7 +147,7 @@ def test_a_server_with_the_agent(agent: Agent, serve: Serve, age_s: float) -> No
         assert outcome(eve, "get_table", dbname="sales", tbl_name="t")[0] is t.NoSuchObjectException
     assert "may not drop" in outcome(ann, "drop_table", dbname="sales", name="", deleteData=False)[1]
     agent.analysts("eve")
-    # A decision that is kept counts for its age, and no longer.
+    # A cached decision is valid until its maximum age.
     assert isinstance(outcome(ann, "get_table", dbname="sales", tbl_name="t"), t.Table) == (age_s > 0)
     running.service._authorizer.forget()  # type: ignore[union-attr]
     assert outcome(ann, "get_table", dbname="sales", tbl_name="t")[0] is t.NoSuchObjectException

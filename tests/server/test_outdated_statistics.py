@@ -1,4 +1,4 @@
-"""Statistics that come with a table or with partitions are those that are up to date, as in Hive 4.0.1."""
+"""Statistics returned with a table or with partitions are current ones only, as in Hive 4.0.1."""
 
 from __future__ import annotations
 

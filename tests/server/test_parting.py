@@ -1,4 +1,4 @@
-"""The end of a connection whose client was refused, and has gone already."""
+"""The end of a connection whose client was refused, and has already left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.servers import PATIENCE_S
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def test_a_client_that_has_gone_unnoticed_is_parted_from(new_loop: object) -> None:
-    """What was written to it has reset the connection, and nobody has read that."""
+    """A write has reset the connection, and nobody has read the error."""
 
     async def part() -> None:
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Every request that may ask for its partitions without columns, which are the table's in most cases."""
+"""Each request that may ask for its partitions without columns, which are usually the table's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHERS = {
 
 
 def request_class(method: str) -> Any:
-    """Of the one struct that the method takes."""
+    """In the only struct of the method."""
     fields = [one for one in METHODS[method].args_class.thrift_spec if one is not None]
     return fields[0][3][0] if len(fields) == 1 and isinstance(fields[0][3], list) and fields[0][3] else None
 
@@ -44,7 +44,7 @@ def test_these_are_all() -> None:
 
 
 def described(value: Any) -> list[t.StorageDescriptor]:
-    """The storage descriptors in an answer."""
+    """The storage descriptors in a reply."""
     if isinstance(value, t.StorageDescriptor):
         return [value]
     if isinstance(value, list):

@@ -1,6 +1,7 @@
-"""What the loop is given to send has no piece without bytes.
+"""The loop never gets an empty piece to send.
 
-From Python 3.12 on asyncio's own loop never ends to send such a piece: it is busy for good, and the connection stays.
+From Python 3.12 on, asyncio's own loop never finishes sending such a piece: it is busy for ever, and the connection
+stays.
 """
 
 from __future__ import annotations

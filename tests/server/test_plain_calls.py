@@ -1,4 +1,4 @@
-"""What a client is told that speaks plain Thrift to a port that expects something else: not at any price."""
+"""The error for a client that speaks plain Thrift to another kind of port: its cost is limited."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIRST_CALLS = (
 
 
 def call_of_structs_without_fields() -> bytes:
-    """As long as is looked at. Each byte of it is an object of fourteen fields: to decode it takes some 100 ms."""
+    """As long as the examined part. Each byte of it is an object of fourteen fields: decoding it takes some 100 ms."""
     name, count = b"add_partitions", 65_000
     head = struct.pack("!iI", -2147418111, len(name)) + name + struct.pack("!i", 1)
     return head + b"\x0f\x00\x01\x0c" + struct.pack("!I", count) + bytes(count) + b"\x00"
@@ -25,13 +25,13 @@ def call_of_structs_without_fields() -> bytes:
 
 @pytest.mark.parametrize("call", FIRST_CALLS)
 def test_first_calls_are_told_what_the_port_speaks(call: bytes) -> None:
-    # Another process may have taken the processor for longer than a slice, but does not do so each time.
+    # Another process may have used the processor for longer than a slice, but does not do so each time.
     refusals = (refusal_of_plain_call(call) for _ in range(100))
     assert TLS_REQUIRED.encode() in next(filter(None, refusals), b"")
 
 
 def test_a_call_that_takes_long_to_decode_is_told_nothing() -> None:
-    """Nobody has shown who it is, and all others wait meanwhile."""
+    """The client has not authenticated, and all others wait meanwhile."""
     assert refusal_of_plain_call(call_of_structs_without_fields()) == b""
 
 

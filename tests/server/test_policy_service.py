@@ -1,4 +1,4 @@
-"""Authorization by a policy service over HTTP: what it is asked, how long answers count, and that silence denies."""
+"""Authorization by a policy service over HTTP: its requests, how long decisions are valid, and that silence denies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = SecuredObject("hive", "open", "t")
 
 
 def decided(rule: Callable[[str, dict[str, Any]], bool]) -> Answer:
-    """What an agent answers whose rule is this one."""
+    """The answer of an agent with this rule."""
 
     def answer(document: dict[str, Any]) -> bytes:
         asked = document["input"]
@@ -36,7 +36,7 @@ def decided(rule: Callable[[str, dict[str, Any]], bool]) -> Answer:
 
 
 class Agent:
-    """A service at an address of its own; `answer` is what it says."""
+    """A service at an address of its own; `answer` is its reply."""
 
     def __init__(self) -> None:
         self.answer: Answer = decided(lambda user, one: True)
@@ -168,7 +168,7 @@ def test_a_decision_is_no_older_than_its_age(agent: Agent) -> None:
 
 
 def test_what_is_remembered_of_all_users_together_is_bounded(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has a limit of its own; a service that acts for others asks in as many names as it likes."""
+    """Each user has a limit; a service that acts for others makes requests in as many names as it likes."""
     monkeypatch.setattr(asking, "MAX_HELD", 100)
     made = service(agent)
     authorizer = AskingAuthorizer(lambda user, groups: ServiceJudge(made, Principal(user, groups)), 3600.0)

@@ -1,6 +1,6 @@
 """Several ports of one server: a mechanism on each, one cache, one set of limits, one reload, one end.
 
-The KDC, the directory and the server of keys are real; so are the clients: hmsclient over Thrift's SASL, TLS and HTTP.
+The KDC, the directory and the key server are real; so are the clients: hmsclient over Thrift's SASL, TLS and HTTP.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Site:
         return raw
 
     def socket(self, port: int) -> Any:
-        """Connected, and through TLS where the port speaks it."""
+        """Connected, and through TLS if the port uses it."""
         raw = self.raw(port)
         if port in (LDAP, JWT):
             return self.authority.client().wrap_socket(raw, server_hostname="localhost")
@@ -251,7 +251,7 @@ def test_a_mechanism_is_good_on_its_own_port_only(served: Site) -> None:
     served.link(OPEN).call("create_database", database=database("d"))
     token = asked(served.link(KERBEROS), f"ann@{REALM}")
     names = (base64.b64encode(token.identifier), base64.b64encode(token.password))
-    # Passwords on the port for tickets, tickets and tokens on the port for passwords.
+    # Passwords on the port for tickets; tickets and tokens on the port for passwords.
     assert served.sasl(KERBEROS).plain("ann", "ann's password")[0] in (3, 4)
     for mechanism in (b"GSSAPI", b"DIGEST-MD5"):
         sock = served.sasl(LDAP)
@@ -260,7 +260,7 @@ def test_a_mechanism_is_good_on_its_own_port_only(served: Site) -> None:
         status, told = sock.answer()
         assert status in (3, 4) and b"PLAIN" in told, "it is told what the port takes"
     assert served.sasl(LDAP).plain(names[0].decode(), names[1].decode())[0] in (3, 4)
-    # A bearer's token where SASL is asked for, SASL where HTTP is; neither is a call of Thrift.
+    # A bearer token on a SASL port, SASL on an HTTP port; neither is a call of Thrift.
     for port in (KERBEROS, LDAP):
         sock = served.socket(port)
         sock.sendall(b"POST /metastore HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a.b.c\r\nContent-Length: 0\r\n\r\n")
@@ -270,7 +270,7 @@ def test_a_mechanism_is_good_on_its_own_port_only(served: Site) -> None:
         assert sasl.plain("ann", "ann's password")[0] != 5
     for wrong in ("", "a.b.c", served.issuer.token(aud="another")):
         assert _HttpLink(served, wrong).post("get_database", name="d")[0] == 401
-    # Plain calls, on every port but the open one.
+    # Plain calls, on each port except the open one.
     for port in (KERBEROS, LDAP, JWT):
         raw = socket.create_connection(("127.0.0.1", served.number(port)), timeout=PATIENCE_S)
         with raw, pytest.raises((TApplicationException, EOFError)):
@@ -282,7 +282,8 @@ def test_a_mechanism_is_good_on_its_own_port_only(served: Site) -> None:
 
 
 def test_what_is_claimed_on_the_open_port_is_nobody_elsewhere(served: Site) -> None:
-    """`set_ugi` names a user there; on the others it changes nothing. A token needs a ticket, on whichever port."""
+    """`set_ugi` sets the user on the open port; it has no effect on the others. A token needs a ticket, on each
+    port."""
     link = served.link(OPEN)
     link.call("set_ugi", user_name="ann", group_names=[])
     with pytest.raises(Exception, match=r"(?i)kerberos"):
@@ -359,7 +360,7 @@ def test_new_certificates_are_taken_on_all_ports_and_connections_stay(site: Site
         assert site.link(port).call("getStatus") == 2
     for link in before.values():
         assert link.call("getStatus") == 2
-    # Files that cannot be used change nothing, on no port. Other ports are for a restart.
+    # Unusable files change nothing, on no port. Changes of ports need a restart.
     given = site.settings()
     broken = tmp_path / "broken.pem"
     broken.write_text("nothing")

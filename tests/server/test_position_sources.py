@@ -1,4 +1,4 @@
-"""A database that no longer answers the position check: the requests are told, and a new connection is opened."""
+"""A database that no longer answers the position check: the requests get an error, and a new connection is opened."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_question_without_an_answer_is_given_up_and_the_next_one_has_a_new_con
             wire = questions.wires[0]
             for position in (5, 6):
                 assert await questions.ask(lambda sent=position: wire.there.send(sent.to_bytes(8, "big"))) == position
-            while questions.source._timer is not None:  # the timer of answered questions finds nothing open
+            while questions.source._timer is not None:  # the timer of answered checks finds nothing pending
                 await asyncio.sleep(0.01)
             assert not wire.closed
             assert await questions.ask() is None
@@ -92,7 +92,7 @@ def test_a_question_without_an_answer_is_given_up_and_the_next_one_has_a_new_con
 
 
 def test_a_question_just_before_the_loop_stands_still_is_answered() -> None:
-    """The timer of an earlier question is due when the loop goes on; the answer has come meanwhile."""
+    """The timer of an earlier check is due when the loop continues; the answer has arrived meanwhile."""
     timeout_s = 0.4
 
     async def ask() -> None:
@@ -124,7 +124,7 @@ def test_a_question_just_before_the_loop_stands_still_is_answered() -> None:
         finally:
             questions.source.close()
 
-    # uvloop's deals with what is due before it reads what comes next; asyncio's reads first.
+    # uvloop runs due timers before it reads; asyncio reads first.
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(ask())
 
@@ -158,7 +158,7 @@ def test_a_connection_that_leads_elsewhere_or_is_given_up_is_replaced(monkeypatc
 
 
 def test_an_old_connection_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As all others are: its address may lead to another server by now, and a firewall may have forgotten it."""
+    """Like all others: its address may lead to another server by now, and a firewall may have dropped it."""
     monkeypatch.setattr(position_sources, "RECONNECT_INTERVAL_S", 0.0)
 
     async def ask() -> None:
@@ -183,8 +183,8 @@ def test_an_old_connection_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("moment", ["while it is opened", "before its first question"])
 def test_a_connection_from_before_a_renewal_is_not_asked(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
-    """It may lead to the server that was the primary, whose answers prove nothing: no read would be answered at once
-    as long as it is open."""
+    """It may lead to the former primary, whose answers prove nothing: no read would be answered immediately as long as
+    it is open."""
     monkeypatch.setattr(position_sources, "RECONNECT_INTERVAL_S", 0.0)
 
     class Renewed(Questions):

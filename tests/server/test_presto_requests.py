@@ -1,4 +1,4 @@
-"""What Presto sends, by its sources, where it differs from other clients: the fields that it sets, and no others.
+"""What Presto sends, by its sources, where it differs from other clients: only the fields that it sets.
 
 Each of its calls has a connection of its own (`ThriftHiveMetastore.getMetastoreClientThenCall`).
 """
@@ -30,7 +30,7 @@ def call(server: Running, method: str, **arguments: Any) -> Any:
 
 
 def sent_table(name: str, **more: Any) -> ttypes.Table:
-    """As `ThriftMetastoreUtil.toMetastoreApiTable` makes it: nothing but these fields is set."""
+    """As `ThriftMetastoreUtil.toMetastoreApiTable` builds it: only these fields are set."""
     serde = ttypes.SerDeInfo(name=name, serializationLib=None, parameters={})
     fields = [ttypes.FieldSchema(column, "int", None) for column in ("a", "b", "c")]
     descriptor = ttypes.StorageDescriptor(cols=fields, serdeInfo=serde, parameters={})
@@ -41,7 +41,7 @@ def sent_table(name: str, **more: Any) -> ttypes.Table:
 
 
 def test_constraints(server: Running) -> None:
-    """Neither a catalog nor names: not of the table, and not of its constraints."""
+    """Neither catalogs nor names: not of the table, and not of its constraints."""
     flags = (True, False, True)
     call(
         server,
@@ -102,7 +102,7 @@ def test_a_view(server: Running) -> None:
 
 
 def test_locks(server: Running) -> None:
-    """Of nobody's transaction, for an operation that is not told, and held when the connection has ended."""
+    """Without a transaction, for an unnamed operation, and still held when the connection has ended."""
     component = ttypes.LockComponent(ttypes.LockType.EXCLUSIVE, ttypes.LockLevel.TABLE, "d", tablename="t")
     first = call(server, "lock", rqst=ttypes.LockRequest([component], user="u", hostname="h"))
     second = call(server, "lock", rqst=ttypes.LockRequest([component], user="u", hostname="h"))

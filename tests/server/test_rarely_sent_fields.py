@@ -1,4 +1,4 @@
-"""Fields that clients leave out, leave empty, or name in another way, where Hive 4.0.1 was asked for its answer."""
+"""Fields that clients omit, leave empty, or name in another way, where Hive 4.0.1's answer was recorded."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_format_goes_with_the_metrics_that_have_it(link: Link, progress: str |
 
 @pytest.mark.parametrize("key", [None, t.ScheduledQueryKey(None, "ns"), t.ScheduledQueryKey("s", None)])
 def test_a_scheduled_query_has_a_name(link: Link, key: t.ScheduledQueryKey | None) -> None:
-    """Both parts are required: clients of Java could not read what is handed out."""
+    """Both parts are required: clients in Java could not read the reply."""
     query = t.ScheduledQuery(key, True, "* * * * * ?", "u", "select 1")
     request = t.ScheduledQueryMaintenanceRequest(t.ScheduledQueryMaintenanceRequestType.CREATE, query)
     with pytest.raises((t.InvalidInputException, TApplicationException)):
@@ -153,7 +153,7 @@ def test_a_transaction_of_the_source_is_named_once(link: Link) -> None:
 
 @pytest.mark.parametrize(("database", "name"), [("d", "None"), ("D", "Mixed"), ("@hive#d", "d.F"), ("none", "f")])
 def test_an_absent_function_is_named_as_it_was_asked_for(link: Link, database: str, name: str) -> None:
-    """Clients look for the name in the text: Spark's `functionExists` is false if it finds it there."""
+    """Clients search for the name in the text: Spark's `functionExists` returns false if it finds it."""
     with pytest.raises(t.NoSuchObjectException) as refused:
         link.call("get_function", dbName=database, funcName=name)
     assert refused.value.message == f"Function {database}.{name} does not exist"

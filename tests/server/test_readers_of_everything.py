@@ -54,7 +54,7 @@ def loads(server: Running) -> int:
 
 @pytest.fixture
 def server(serve: Serve) -> Running:
-    """One table of eight partitions, of which nothing is in memory."""
+    """A table of eight partitions, of which nothing is in memory."""
     started = serve(**{"cache.warm": "off"})
     writer = started.link()
     writer.call("create_database", database=database("d"))

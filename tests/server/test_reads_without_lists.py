@@ -1,4 +1,4 @@
-"""`cache.reads_without_write_ids`: all three modes, for every method that reads a table, transactional or not."""
+"""`cache.reads_without_write_ids`: all three modes, for each method that reads a table, transactional or not."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _VALUES: dict[str, Any] = {
     "part_specs": {"p": "1"},
 }
 
-#: Reads that name a table, but whose answers are none of a cached table: locks, transactions, privileges, and so on.
+# Reads that name a table, but are not answered from a cached table: locks, transactions, privileges, and so on.
 OTHER = (
     *("get_max_allocated_table_write_id", "get_valid_write_ids", "get_partition_by_id", "get_index_by_name"),
     *(
@@ -126,7 +126,7 @@ def links(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "admin.port": 0,
         "database.url": f"sqlite:///{directory / 'metastore.db'}",
         "warehouse.directory": str(directory / "wh"),
-        # Of the reads, some cannot say that they know tables for inserts only.
+        # Some of the reads cannot declare support for insert-only tables.
         "catalog.client_capability_check": False,
     }
     with ExitStack() as stack:
@@ -170,7 +170,7 @@ def test_every_read_is_answered_as_without_a_cache_or_refused_by_name(links: tup
                 wrong.append((method, found, expected))
     assert not wrong, "\n".join(map(str, wrong))
     if (mode, name) == ("reject", "acid"):
-        # A client of 2.3 knows one exception of this method, in the field where later ones have another of one text.
+        # A client of 2.3 knows one exception of this method, in the field where later ones have another with one text.
         with pytest.raises(TException, match="without a ValidWriteIdList"):
             cached.call("get_partition_names", db_name="d", tbl_name=name, max_parts=-1)
         assert {"get_table", "get_partition_names", "get_partitions", "get_fields", "get_schema"} <= refused

@@ -1,4 +1,4 @@
-"""A reload takes all of its files, or none: what the log calls not reloaded is as it was."""
+"""A reload applies all of its files, or none: if the log says that it was not reloaded, nothing has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers ask requests for fields that they have: no type checker looks at that."""
+"""Handlers read only fields that their requests have: no type checker verifies this."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ PLACES = {
     "p=1": {"part_name", "partname", "partitionname"},
 }
 NAMES = {field: name for name, fields in PLACES.items() for field in fields}
-#: They end the server or its connections, or answer nothing.
+# They end the server or its connections, or have no reply.
 LEFT_OUT = {"shutdown", "reinitialize", "set_ugi"}
 
 
 def in_place(value: Any) -> Any:
-    """The names of a database, a table and a partition that are there, in whatever field has one."""
+    """The names of an existing database, table and partition, in whatever field has one."""
     if isinstance(value, TBase):
         for entry in type(value).thrift_spec:
             if entry is not None:
@@ -106,7 +106,7 @@ def test_no_handler_asks_for_a_field_that_is_not_there(link: Link) -> None:
 
 @pytest.mark.parametrize("method", ["update_table_column_statistics_req", "update_partition_column_statistics_req"])
 def test_statistics_are_merged_by_their_own_method_only(link: Link, method: str) -> None:
-    """As Hive 4.0.1: a client that means to add to statistics must not hear that they were replaced."""
+    """As in Hive 4.0.1: a client that wants to merge statistics must not get success for a replacement."""
     numbers = ColumnStatisticsData(stringStats=StringColumnStatsData(maxColLen=1, avgColLen=1.0, numNulls=0, numDVs=1))
     statistics = ColumnStatistics(
         ColumnStatisticsDesc(True, "d", "t"), [ColumnStatisticsObj("a", "string", numbers)], engine="hive"
@@ -127,7 +127,7 @@ def test_a_partition_is_appended_by_values_or_a_name(link: Link) -> None:
 
 
 def test_an_owner_without_a_name_stays_so(link: Link) -> None:
-    """Only one that is not given is whoever creates the database."""
+    """Only a missing owner is replaced by the user who creates the database."""
     for name, given, kept in (("e", "", ""), ("f", None, "somebody")):
         if given is None:
             link.call("set_ugi", user_name="somebody", group_names=[])
@@ -138,7 +138,8 @@ def test_an_owner_without_a_name_stays_so(link: Link) -> None:
 def test_a_client_that_repeats_its_mistakes_gets_one_trace_of_each_and_few_lines(
     link: Link, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In any combination of what its requests lack: thousands a second of some bytes, each a line of hundreds."""
+    """In any combination of missing fields: thousands of small requests a second, each logging a line of hundreds of
+    bytes."""
     clock = ManualClock()
     monkeypatch.setattr(faults, "_logged_traces", set())
     monkeypatch.setattr(faults, "_limited_log", LimitedLog(logging.getLogger("hms_cache"), clock.monotonic_s))
@@ -224,7 +225,7 @@ def test_what_a_database_does_not_store_is_told_as_absent(link: Link) -> None:
 
 
 def test_a_role_without_a_name_is_refused_and_keeps_no_other_from_being_listed(link: Link) -> None:
-    """It was stored, and no role was listed any more, to nobody."""
+    """It was stored, and then no client could list the roles any more."""
     with pytest.raises(MetaException, match="Role name cannot be null"):
         link.call("create_role", role=Role(ownerName="o"))
     link.call("create_role", role=Role("r"))

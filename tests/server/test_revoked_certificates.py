@@ -1,4 +1,4 @@
-"""Clients whose certificates were revoked, by lists that authorities made."""
+"""Clients whose certificates were revoked, by lists that authorities issued."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def revocation_list(ca: trustme.CA, *revoked: trustme.LeafCert, ends: datetime.d
 
 
 class Site:
-    """An authority with another one below it, which sign clients, and the file with their lists."""
+    """An authority with a subordinate one, which sign clients, and the file with their lists."""
 
     def __init__(self, directory: Path) -> None:
         self.authority = Authority(directory)
@@ -100,7 +100,7 @@ def test_who_shows_none_is_admitted_where_none_is_required(serve: Serve, site: S
 def test_without_a_list_of_its_authority_that_is_in_force_nobody_is_admitted(
     serve: Serve, site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Else whoever keeps the file from being renewed would be admitted with what was revoked since."""
+    """Otherwise, an attacker who prevents the file's renewal would be accepted with a certificate revoked since."""
     site.publish(revocation_list(site.authority.ca, ends=NOW - DAY))
     assert [*site.admitted(serve(**site.settings()), (site.good,))] == [False, False]
     assert "CRL has expired" in caplog.text
@@ -110,7 +110,7 @@ def test_without_a_list_of_its_authority_that_is_in_force_nobody_is_admitted(
 
 
 def test_another_authority_cannot_revoke_nor_keep_somebody_in(serve: Serve, site: Site) -> None:
-    """A list that is signed by another key counts for nothing: here it is the only one, so nobody comes in."""
+    """A list signed by another key is not valid: here it is the only one, so no client is accepted."""
     site.publish(revocation_list(trustme.CA(), site.good))
     assert [*site.admitted(serve(**site.settings()), (site.good, site.revoked))] == [False] * 4
 

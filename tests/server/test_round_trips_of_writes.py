@@ -1,4 +1,4 @@
-"""How often a write waits for the database, as a server sends it: with everything that agrees to its commit."""
+"""How often a write waits for the database, as a server sends it: including the agreement of other members."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDS = 6
 
 MOST = {
     # A statement of a transaction, the event's id and the question whether others have to agree are one packet; the row
-    # of the log goes with COMMIT. open_txns looks for what is to be aborted before.
+    # of the log is sent with COMMIT. open_txns first reads what is to be aborted.
     "mysql": {
         "open_txns": 4,
         "allocate_table_write_ids": 2,
@@ -77,7 +77,7 @@ def cycle(client: Any, number: int) -> dict[str, Callable[[], object]]:
 
 
 def is_of_the_server(question: bytes) -> bool:
-    """Whether it follows the log or renews a lease, on a thread of its own, rather than being a write's."""
+    """Whether it follows the log or renews a lease, on a thread of its own, rather than belonging to the write."""
     text = question.replace(b"`", b"").replace(b'"', b"")
     return b"SELECT NOTIFICATION_LOG" in text or (
         b"HMS_CACHE_MEMBERS.ADDRESS" in text and HISTORY.search(text) is not None
@@ -85,14 +85,14 @@ def is_of_the_server(question: bytes) -> bool:
 
 
 def asked(client: Any, relay: CountingRelay) -> dict[str, list[bytes]]:
-    """The questions of each call; of several rounds the least: other work of the server never takes away."""
+    """The round trips of each call, the minimum of several runs: other work of the server never decreases them."""
     least: dict[str, list[bytes]] = {}
     for number in range(ROUNDS):
         for name, call in cycle(client, number).items():
             relay.begin()
             call()
             found = [one for one in relay.questions() if not is_of_the_server(one)]
-            if number and len(found) <= len(least.get(name, found)):  # the first compiles statements
+            if number and len(found) <= len(least.get(name, found)):  # the first run compiles statements
                 least[name] = found
     return least
 

@@ -1,4 +1,4 @@
-"""Clients that ask at the same moment which transactions are open share one read of the database."""
+"""Clients that request the open transactions at the same moment share one read of the database."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_who_waits_shares_the_next_read_and_each_has_its_own_answer(
     with ThreadPoolExecutor(CLIENTS) as pool:
         first = pool.submit(link.call, "get_open_txns")
         assert reading.acquire(timeout=PATIENCE_S)
-        # What is opened now is after the first read, and before all others.
+        # What is opened now comes after the first read, and before all others.
         server.link().call("open_txns", rqst=OpenTxnRequest(num_txns=1, user="u", hostname="h"))
         asked = [ASKED[number % len(ASKED)] for number in range(CLIENTS - 1)]
         others = [pool.submit(server.link().call, method, **arguments) for method, arguments in asked]

@@ -1,4 +1,4 @@
-"""The notification log as those see it who are no service: nothing of what they may not see, in whichever event."""
+"""The notification log for users who are not services: nothing that they may not see, in any event."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def world(serve: Serve, tmp_path: Path, request: pytest.FixtureRequest) -> World
     made = World(start, tmp_path / "policy.toml")
     root = made.root
     renamed = root.call("get_table", dbname="open", tbl_name="pub")
-    for old, new in (("pub", "secret_pub"), ("secret_pub", "pub")):  # out of sight, and back
+    for old, new in (("pub", "secret_pub"), ("secret_pub", "pub")):  # hidden, and visible again
         renamed.tableName = new
         root.call("alter_table", dbname="open", tbl_name=old, new_tbl=renamed)
     primary = t.SQLPrimaryKey("open", "secret", "a", 1, "pk_secret", True, False, False, catName="hive")

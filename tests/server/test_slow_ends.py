@@ -1,7 +1,7 @@
-"""A conversation that ends while its last reply is taken slowly ends once, and after the whole reply.
+"""A conversation that ends while its last reply is read slowly ends once, and after the whole reply.
 
-`no_callback_fails` of `conftest.py` sees an end that is told twice, as asyncio's own transports do if they are closed
-while they say that the client has caught up.
+`no_callback_fails` of `conftest.py` detects an end that is reported twice, as asyncio's own transports do if they are
+closed while they report that the client has caught up.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ENDINGS = ("the client half-closes", "the client asks for the end", "the server 
         (transport, ending)
         for transport in ("plain", "tls", "http")
         for ending in ENDINGS
-        if (transport, ending) != ("tls", ENDINGS[0])  # Python's TLS has no half of an end
+        if (transport, ending) != ("tls", ENDINGS[0])  # Python's TLS has no half-close
     ],
 )
 def test_the_reply_is_whole_and_the_end_is_told_once(serve: Serve, tmp_path: Path, transport: str, ending: str) -> None:

@@ -1,4 +1,4 @@
-"""Dropping without the data, through a whole server: what is queued for cleaning, and which write ids go on."""
+"""Dropping without the data, through a whole server: what is queued for cleaning, and which write ids continue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Drop = Callable[[Link, bool, ttypes.EnvironmentContext | None], Any]
 @pytest.fixture
 def link(serve: Serve) -> Link:
     """A server with a transactional table `d.t` that has the partitions p=1 and p=2, and two write ids."""
-    # It reads tables by `get_table`, which is refused those for inserts only.
+    # It reads tables by `get_table`, which refuses insert-only tables.
     link = serve(**{"catalog.client_capability_check": False}).link()
     link.call("create_database", database=database("d"))
     make_table(link)
@@ -128,15 +128,15 @@ def test_every_way_to_drop(link: Link, tmp_path: Path, drop: Drop, delete_data: 
         assert entry.nextTxnId == txn_id + 1 and entry.commitTime
     if not is_partition:
         make_table(link)
-        # Where the old files are still there, the new ones must have other names.
+        # If the old files still exist, the new ones must have other names.
         assert allocate(link, *begin(link)) == (1 if delete_data else write_id + 1)
 
 
 @pytest.mark.parametrize("drop", [drop_table, drop_partitions_req])
 @pytest.mark.parametrize("end", ["commit_txn", "abort_txn", "unknown", "abort_txn later"])
 def test_files_wait_for_readers_whatever_becomes_of_the_transaction(link: Link, drop: Drop, end: str) -> None:
-    """It is not committed yet, which takes a while if its client is gone; or it has timed out before. A cleaner deletes
-    at once what has no transaction to wait for."""
+    """The drop is not committed yet, which takes a while if its client is gone; or its transaction has timed out
+    before. A cleaner immediately deletes what has no transaction to wait for."""
     (txn_id,) = begin(link, ttypes.TxnType.SOFT_DELETE)
     requests = {"commit_txn": ttypes.CommitTxnRequest(txn_id), "abort_txn": ttypes.AbortTxnRequest(txn_id)}
     if end in requests:
@@ -205,7 +205,7 @@ def softly_dropped(link: Link, txn_id: int, **location: str) -> Path:
 
 
 def test_a_table_made_anew_does_not_lie_where_the_cleaner_deletes(link: Link) -> None:
-    """A softly dropped table's directory waits for a cleaner, which deletes all that is in it by then."""
+    """A softly dropped table's directory is queued for a cleaner, which deletes everything in it by then."""
     first, second = begin(link) + begin(link)
     old, new = softly_dropped(link, first), softly_dropped(link, second)
     assert [place.name for place in (old, new)] == [f"u.v{first:07d}", f"u.v{second:07d}"]
@@ -257,7 +257,7 @@ def test_a_database_that_is_dropped_leaves_the_files_of_tables_that_were_dropped
 def test_a_dropped_database_leaves_to_the_cleaner_what_nobody_else_deletes(
     link: Link, tmp_path: Path, keeps: bool, delete_data: bool
 ) -> None:
-    """Hive takes all entries but those of the dropping transaction, and their directories stay for ever."""
+    """Hive deletes all entries except those of the dropping transaction, and their directories remain for ever."""
     first, second = begin(link) + begin(link)
     elsewhere = f"file:{tmp_path}/warehouse/places/u"
     places = [softly_dropped(link, first), softly_dropped(link, second, location=elsewhere)]
@@ -265,14 +265,14 @@ def test_a_dropped_database_leaves_to_the_cleaner_what_nobody_else_deletes(
     request.deleteManagedDir = not keeps
     link.call("drop_database_req", req=request)
     assert [place.exists() for place in places] == [keeps or not delete_data, True]
-    # What the drop itself has deleted need not wait; what was to stay, without the data, must not be deleted.
+    # What the drop itself has deleted need not wait; what was to remain, without the data, must not be deleted.
     waiting = [place.name for place in places if delete_data and place.exists()]
     assert [entry.tablename for entry in queued(link)] == ["u"] * len(waiting)
     assert highest(link) == (0 if delete_data else 1)
 
 
 def test_a_table_in_the_old_place_takes_the_old_entry_with_it(link: Link) -> None:
-    """Its directory is deleted, and a cleaner would look for it again and again."""
+    """Its directory is deleted, and otherwise a cleaner would search for it again and again."""
     sent = table("d", "u", transactional="true", transactional_properties="insert_only")
     link.call("create_table", tbl=sent)
     place = Path(link.call("get_table", dbname="d", tbl_name="u").sd.location.removeprefix("file:"))
@@ -295,7 +295,7 @@ def test_an_empty_managed_directory_goes_also_where_it_may_stay(link: Link) -> N
 
 
 def clean_up(link: Link, location: str | None, partition: str | None = None) -> Any:
-    """As Hive 4 asks when a CREATE TABLE AS SELECT that has written into the table's directory has failed."""
+    """As Hive 4 does when a CREATE TABLE AS SELECT that has written into the table's directory has failed."""
     request = ttypes.CompactionRequest("d", "made", partition, ttypes.CompactionType.MAJOR, "u")
     request.properties = {"ifPurge": "true"} | ({} if location is None else {"location": location})
     return link.call("submit_for_cleanup", o1=request, o2=0, o3=1)
@@ -324,7 +324,7 @@ def waiting_places(link: Link) -> list[tuple[str, str | None]]:
 
 
 def drop_softly(link: Link, name: str, values: list[str] | None = None, **more: str) -> str:
-    """The directory that waits for a cleaner from then on."""
+    """The directory that is queued for a cleaner from then on."""
     found = link.call("get_table", dbname="d", tbl_name=name)
     (txn_id,) = begin(link, ttypes.TxnType.SOFT_DELETE)
     context = ttypes.EnvironmentContext({"txnId": str(txn_id), **more})
@@ -345,7 +345,7 @@ def create_at(link: Link, place: str) -> None:
 
 
 def create_by_name(link: Link, place: str) -> None:
-    """In the place that the name gives it, as one who tries CREATE TABLE AS SELECT again."""
+    """At the location given by the name, like a repeated CREATE TABLE AS SELECT."""
     new = table("d", place.rpartition("/")[2])
     link.call("create_table", tbl=new)
 
@@ -393,7 +393,7 @@ PUT: list[Callable[[Link, str], None]] = [
 
 @pytest.mark.parametrize("put", PUT)
 def test_a_cleaner_deletes_nothing_that_was_put_there_since(link: Link, put: Callable[[Link, str], None]) -> None:
-    """It deletes what it finds in the queue, whatever lies there by then; not what it cannot mark there."""
+    """A cleaner deletes what is at the queued location by then; not what it cannot mark there."""
     link.call("create_table", tbl=table("d", "other", transactional="true", transactional_properties="insert_only"))
     drop_softly(link, "other")
     put(link, drop_softly(link, "t"))
@@ -414,7 +414,8 @@ def test_nothing_is_put_where_a_cleaner_is_at_it(link: Link, tmp_path: Path, put
 def test_a_partition_that_was_dropped_waits_unless_another_one_is_put_there(
     link: Link, value: str, waits: bool
 ) -> None:
-    """Of a partition that is there again a cleaner deletes what its write ids tell; it looks for that one's name."""
+    """For a partition that exists again, a cleaner deletes what its write ids cover; it checks the partition by its
+    name."""
     made = link.call("get_table", dbname="d", tbl_name="t")
     place = drop_softly(link, "t", ["1"])
     link.call("add_partition", new_part=partition_at(made, value, place))
@@ -424,7 +425,7 @@ def test_a_partition_that_was_dropped_waits_unless_another_one_is_put_there(
 def test_a_renamed_table_is_not_deleted_in_its_new_place(link: Link) -> None:
     link.call("create_table", tbl=table("d", "u", transactional="true", transactional_properties="insert_only"))
     place = drop_softly(link, "u")
-    Path(place.removeprefix("file:")).rmdir()  # by hand, or by a cleaner that could not note it
+    Path(place.removeprefix("file:")).rmdir()  # by hand, or by a cleaner that could not record it
     renamed = link.call("get_table", dbname="d", tbl_name="t")
     renamed.tableName = "u"
     link.call("alter_table", dbname="d", tbl_name="t", new_tbl=renamed)

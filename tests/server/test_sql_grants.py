@@ -1,4 +1,4 @@
-"""Authorization by the grants that the metastore keeps: owners, grants, roles."""
+"""Authorization by the metastore's own owners, grants and roles."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_owners_may_do_what_is_theirs(world: World) -> None:
     assert "may not alter" in outcome(ann, "alter_table", dbname="open", tbl_name="y", new_tbl=renamed)[1]
     ann.call("drop_table", dbname="open", name="y", deleteData=True)
     assert "may not" in outcome(ann, "create_database", database=database("hers"))[1]
-    # Whoever owns nothing has `default`, which belongs to the role public.
+    # Users without objects have `default`, which belongs to the role public.
     theirs = table("default", "e")
     theirs.owner = "eve"
     eve.call("create_table", tbl=theirs)
@@ -118,14 +118,14 @@ def may(link: Link, method: str, arguments: Any) -> bool:
 
 @pytest.mark.parametrize("word", ["OWNER", "shared", "COLUMN"])
 def test_a_privilege_makes_nobody_an_owner(serve: Serve, word: str) -> None:
-    """Privileges are texts that clients choose: those by which owning is told apart are none."""
+    """Privileges are texts that clients choose: those that represent ownership have no effect as grants."""
     world = World(serve)
     ann, eve = world.ann, world.eve
     whole = {"objectType": t.HiveObjectType.DATABASE, "objectName": None}
     assert not may(ann, "grant_privileges", {"privileges": bag(word, option=True, **whole)})
     everybodys = bag(word, option=True, **whole | {"dbName": "default"})
     assert not may(eve, "grant_privileges", {"privileges": everybodys})
-    for of in ({}, whole):  # by who may grant anything
+    for of in ({}, whole):  # by a user who may grant anything
         world.root.call("grant_privileges", privileges=bag(word, option=True, **of))
     assert not world.sees(eve)
     mine = table("open", "x")
@@ -184,7 +184,7 @@ def test_roles(world: World) -> None:
     assert world.sees(eve)
     root.call("revoke_role", role_name="readers", principal_name="all_readers", principal_type=role)
     assert not world.sees(eve)
-    # A user of a role's name does not have the role.
+    # A user with a role's name does not have the role.
     assert not world.sees(world.link("readers"))
     give("admin", "eve", user)
     assert world.sees(eve) and world.sees(eve, "other")
@@ -231,7 +231,7 @@ DATABASE = {"objectType": t.HiveObjectType.DATABASE, "objectName": None}
 
 
 def test_who_owns_a_database_gives_itself_no_right_on_tables_of_others(world: World) -> None:
-    """`default` belongs to the role public: otherwise everybody could read and change everything in it."""
+    """`default` belongs to the role public: otherwise, all users could read and change everything in it."""
     root, ann, eve = world.root, world.ann, world.eve
     root.call("create_table", tbl=table("default", "private"))
     for link, user, name in ((ann, "ann", "open"), (eve, "eve", "default")):
@@ -245,7 +245,7 @@ def test_who_owns_a_database_gives_itself_no_right_on_tables_of_others(world: Wo
         assert "may not change grants" in outcome(link, "revoke_privileges", privileges=given)[1]
     assert not world.sees(ann, "other")
     assert isinstance(outcome(eve, "get_table", dbname="default", tbl_name="private"), tuple)
-    # With the grant option it is theirs to give.
+    # With the grant option, they may grant it.
     root.call("grant_privileges", privileges=bag("SELECT", "ann", **DATABASE, option=True))
     ann.call("grant_privileges", privileges=bag("SELECT", "eve", **DATABASE))
     assert world.sees(ann, "other") and world.sees(eve, "other")
@@ -253,7 +253,7 @@ def test_who_owns_a_database_gives_itself_no_right_on_tables_of_others(world: Wo
 
 
 def test_functions_and_databases_are_changed_by_administrators(world: World) -> None:
-    """As in Hive: a function is code that runs in everybody's queries, and `default` is everybody's."""
+    """As in Hive: a function is code that runs in all users' queries, and `default` belongs to all."""
     root, ann, eve = world.root, world.ann, world.eve
 
     def function(name: str, of: str, jar: str) -> t.Function:
@@ -273,7 +273,7 @@ def test_functions_and_databases_are_changed_by_administrators(world: World) -> 
         root.call("alter_function", **changed)
     assert "may not drop" in outcome(eve, "drop_function", dbName="default", funcName="f")[1]
     assert eve.call("get_all_stored_procedures", request=t.ListStoredProcedureRequest("hive", "default")) == []
-    # Whoever may drop the database may drop what is in it.
+    # A user who may drop the database may drop its contents.
     assert "may not drop" in outcome(ann, "drop_function", dbName="open", funcName="f")[1]
     root.call("drop_table", dbname="open", name="other", deleteData=False)
     ann.call("drop_function", dbName="open", funcName="f")
@@ -281,7 +281,7 @@ def test_functions_and_databases_are_changed_by_administrators(world: World) -> 
 
 @pytest.mark.parametrize("method", ["drop_database", "drop_database_req"])
 def test_who_drops_a_database_with_all_in_it_may_drop_all_in_it(world: World, method: str) -> None:
-    """As in Hive, whose DROP DATABASE CASCADE asks for each table."""
+    """As in Hive, whose DROP DATABASE CASCADE checks each table."""
 
     def dropped(link: Link, name: str) -> Any:
         if method == "drop_database":
@@ -337,7 +337,7 @@ def test_lists_of_many_databases_cost_a_few_statements(serve: Serve) -> None:
 
 
 def test_who_may_create_tables_locks_none_of_others(world: World) -> None:
-    """In `default` everybody may: an exclusive lock stops everybody else, for as long as it is renewed."""
+    """In `default`, all users may create tables: an exclusive lock blocks all others as long as it is renewed."""
     world.root.call("create_table", tbl=table("default", "private"))
     for link, database_name, name, allowed in (
         (world.eve, "default", "private", False),
@@ -358,7 +358,7 @@ def test_who_may_create_tables_locks_none_of_others(world: World) -> None:
 
 
 def test_jobs_take_leases_on_what_their_user_may_change(world: World) -> None:
-    """A lease is a lock under a name that no database has: by that name nobody but administrators could take it."""
+    """A lease is a lock on a database that does not exist: by that name, only administrators could take it."""
 
     def lease(link: Link, *target: Any) -> bool:
         request = t.LockRequest([_component(*target)], 0, "somebody", "host")
@@ -388,7 +388,8 @@ def test_jobs_take_leases_on_what_their_user_may_change(world: World) -> None:
 
 
 def test_who_grants_is_named_as_the_grantor(world: World) -> None:
-    """Grants that differ in the grantor stand beside each other: by invented names one would outlive its revocation."""
+    """Grants that differ in the grantor are stored separately: with invented names, one would remain after its
+    revocation."""
     root, ann, eve = world.root, world.ann, world.eve
     user = t.PrincipalType.USER
 
@@ -405,7 +406,7 @@ def test_who_grants_is_named_as_the_grantor(world: World) -> None:
         eve.call("grant_privileges", privileges=given)
     friends = {(f"friend{number}", "eve", user) for number in range(4)}
     assert grantors() == {("eve", "ann", user), *friends}
-    # What is there is not made again under another name, by either spelling.
+    # An existing one is not created again under another name, by either spelling.
     again = bag("SELECT", "friend0")
     again.privileges[0].grantInfo.grantor = "bob"
     request = t.GrantRevokePrivilegeRequest(t.GrantRevokeType.GRANT, again, False)

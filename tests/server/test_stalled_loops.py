@@ -1,7 +1,7 @@
-"""A server that stands still longer than its clients' time limits closes none that did its part meanwhile.
+"""A server that stops for longer than its clients' time limits closes none that sent its part meanwhile.
 
-A busy machine, a paused virtual machine, a collector of garbage: when the loop goes on, the timers are due and what the
-clients sent waits in the sockets. The timers must not be dealt with first.
+A busy machine, a paused virtual machine, a garbage collection: when the loop continues, the timers are due, and what
+the clients sent waits in the sockets. The timers must not be handled first.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def loops(loop: str, monkeypatch: pytest.MonkeyPatch) -> Loops:
 
 @contextlib.contextmanager
 def stalled(loops: Loops) -> Iterator[None]:
-    """The server's loop stands still from here on, and goes on some time after the block's end."""
+    """The server's loop stops here, and continues some time after the block's end."""
     stands, ends = threading.Event(), threading.Event()
 
     loop, (ours, its) = loops.made[0], socket.socketpair()
@@ -82,7 +82,7 @@ def stalled(loops: Loops) -> Iterator[None]:
         time.sleep(max(0.0, began_s + STALL_S - time.monotonic()))
 
     with ours, its:
-        # As it reads a socket: uvloop looks at its timers next, and then at the other sockets.
+        # As it reads a socket: uvloop runs its timers next, and then reads the other sockets.
         loop.call_soon_threadsafe(loop.add_reader, its, stand)
         ours.send(b"x")
         assert stands.wait(30)
@@ -182,7 +182,7 @@ def test_a_reply_that_is_taken_meanwhile(serve: Serve, loops: Loops) -> None:
 
 
 def run(time_s: float, act: Callable[[asyncio.AbstractEventLoop, ClientTimer], Any]) -> float:
-    """How long a timer ran beside what is done with it."""
+    """How long a timer ran, and the outcome."""
     loop = new_event_loop()
     try:
 

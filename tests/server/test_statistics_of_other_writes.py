@@ -1,4 +1,5 @@
-"""Statistics that a transaction wrote, in every answer that shows any: for readers whose lists have its write only."""
+"""Statistics written by a transaction, in each reply that contains statistics: only for readers whose lists include
+it."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ def with_tables(link: Link) -> None:
 
 
 def list_of(link: Link, name: str) -> ValidWriteIdList:
-    """What a reader that begins now may see."""
+    """What a reader that starts now may see."""
     answer = link.call("get_valid_write_ids", rqst=t.GetValidWriteIdsRequest([f"d.{name}"]))
     return ValidWriteIdList.from_thrift(answer.tblValidWriteIds[0])
 
@@ -83,7 +84,7 @@ def statistics(name: str, highest: int) -> t.ColumnStatistics:
 
 
 def write(link: Link, highest: int) -> tuple[int, dict[str, str]]:
-    """A transaction that writes the statistics of both tables as an INSERT does; its id, and its own lists."""
+    """A transaction that writes the statistics of both tables as an INSERT does. Returns its id, and its own lists."""
     [txn_id] = link.call("open_txns", rqst=t.OpenTxnRequest(1, "u", "h")).txn_ids
     own: dict[str, str] = {}
     for name in ("flat", "parts"):

@@ -1,4 +1,4 @@
-"""Calls of one kind do not wait behind those of another, and a stuck call gives its thread back."""
+"""Calls of one kind do not wait behind those of another, and a stuck call gives up its thread."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_full_queue_is_told_so_and_other_pools_answer(serve: Serve, monkeypatc
 
 @pytest.fixture
 def left(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
-    """Counts reads whose client has gone, or seems to, once they take no place."""
+    """Counts reads whose client has left, or seems to, once they occupy no place."""
     noted = threading.Semaphore(0)
 
     def noting(change: Callable[[ThreadPool, object], bool]) -> Callable[[ThreadPool, object], bool]:
@@ -133,13 +133,14 @@ def _message(mode: str, method: str, **arguments: Any) -> bytes:
     ("mode", "leaves"),
     [
         *(("binary", leaves) for leaves in ("resets", "closes", "closes, having sent more")),
-        *(("http", leaves) for leaves in ("resets", "closes")),  # a socket with more is not read before the answer
+        *(("http", leaves) for leaves in ("resets", "closes")),  # a socket with more data is not read before the reply
     ],
 )
 def test_reads_of_clients_that_have_gone_take_no_places(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, left: threading.Semaphore, mode: str, leaves: str
 ) -> None:
-    """Whoever asked for what takes long and left had all places to wait, for minutes, without a connection."""
+    """Clients that requested something slow and disconnected occupied all places to wait, for minutes, without a
+    connection."""
     settings = {"server.threads": 1, "server.max_waiting_per_pool": 2, "cache.enabled": False}
     server = serve(**settings, **{"server.transport_mode": mode})
     asked: list[str] = []
@@ -301,7 +302,7 @@ def test_a_call_whose_time_is_up_in_the_queue_is_not_begun() -> None:
 
 
 def test_a_call_whose_time_was_up_before_it_had_a_connection_is_not_carried_out(initialized_database: Database) -> None:
-    """Its client was told so. Another call that the thread may get is not its concern."""
+    """Its client got an error. Another call that runs on the thread later is not affected."""
     database = initialized_database
     pool = ThreadPool(1, connections=database.held)
     proceed, running = threading.Event(), threading.Event()
@@ -354,7 +355,7 @@ def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:
 def test_a_call_past_its_time_is_told_although_no_thread_can_be_started(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The system is out of threads: the client hears of its call, and the stop of the server waits for nothing."""
+    """The system is out of threads: the client gets a reply, and the stop of the server waits for nothing."""
     server = serve(**{"server.threads": 1, "server.request_timeout_s": 0.3, "cache.enabled": False})
 
     def refuse(thread: threading.Thread) -> None:
@@ -371,7 +372,7 @@ def test_a_call_past_its_time_is_told_although_no_thread_can_be_started(
 
 @contextmanager
 def stuck_loads(monkeypatch: pytest.MonkeyPatch, table: str) -> Iterator[threading.Semaphore]:
-    """Loads of the table do not come back until the end. Yields a count of those that have begun."""
+    """Loads of the table do not return until the end. Yields a count of those that have begun."""
     proceed, running = threading.Event(), threading.Semaphore(0)
     load = Loader._load
 

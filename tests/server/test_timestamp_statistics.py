@@ -1,4 +1,4 @@
-"""Statistics of timestamps: clients since Hive 4 get them as such, those before it as of whole numbers."""
+"""Statistics of timestamps: clients since Hive 4 get them as such, earlier ones as statistics of integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""TLS on the metastore port: who is let in, who is not, and that a protected connection is a connection like others."""
+"""TLS on the metastore port: which clients are accepted, which are not, and that such a connection works like
+others."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ PASSWORD = "changeit-or-not"
 
 
 class Authority:
-    """An authority, what it signed as files, and clients that trust it."""
+    """An authority, the files that it signed, and clients that trust it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -111,7 +112,7 @@ def test_calls_hot_ones_pipelines_and_large_messages_are_as_without_tls(serve: S
 
 
 def test_small_calls_allocate_nothing_large(serve: Serve, authority: Authority) -> None:
-    """What is large is mapped and unmapped by the system, which costs more than the whole call."""
+    """The system maps and unmaps large objects, which costs more than the whole call."""
     server = serve(**authority.settings())
     link = protected(server, authority.client())
     link.call("create_database", database=database("d"))
@@ -229,7 +230,7 @@ def plain_bytes(server: Running, authority: Authority) -> None:
 
 
 def old_version(server: Running, authority: Authority) -> None:
-    """A ClientHello of TLS 1.1, by hand: OpenSSL of today does not send one."""
+    """A ClientHello of TLS 1.1, built by hand: current OpenSSL does not send one."""
     hello = b"\x03\x02" + bytes(32) + b"\0" + b"\0\x04\xc0\x13\x00\x2f" + b"\x01\0"
     body = b"\x01" + len(hello).to_bytes(3, "big") + hello
     link = server.connect()
@@ -299,7 +300,7 @@ def test_a_handshake_has_ten_seconds_unless_the_operator_says_otherwise() -> Non
 
 
 def test_connections_in_their_handshake_count(serve: Serve, authority: Authority) -> None:
-    """The oldest of them makes way when all places are taken; who has called stays."""
+    """The oldest of them is closed when all places are occupied; a client that has made a call stays."""
     server = serve(**authority.settings(**{"server.max_connections": 2}))
     staying = protected(server, authority.client())
     assert staying.call("getStatus") == 2
@@ -317,7 +318,7 @@ def test_connections_in_their_handshake_count_for_their_address(serve: Serve, au
     halves = [server.connect() for _ in range(2)]
     with pytest.raises(TApplicationException, match="max_connections_per_address"):
         protected(server, authority.client()).call("getStatus")
-    assert [half.recv(1) for half in halves] == [b"", b""]  # their time is up, and their places are free
+    assert [half.recv(1) for half in halves] == [b"", b""]  # their time limit has expired, and their places are free
     assert protected(server, authority.client()).call("getStatus") == 2
 
 

@@ -1,4 +1,5 @@
-"""New keys within TLS (RFC 8446, 4.6.3): who asks for them gets them, and who takes none of the answers is let go."""
+"""Key updates in TLS (RFC 8446, 4.6.3): a client that requests them gets them, and one that reads no answers is
+closed."""
 
 from __future__ import annotations
 
@@ -33,11 +34,11 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 class KeyClient:
-    """A client of OpenSSL: Python's own cannot ask for a new key. Stands for a `socket.socket` where `Link` reads."""
+    """A client of OpenSSL: Python's own cannot request a key update. Replaces a `socket.socket` where `Link` reads."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        sock.setblocking(True)  # OpenSSL reads the descriptor by itself
+        sock.setblocking(True)  # OpenSSL reads the descriptor itself
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         library = ctypes.CDLL(_ssl.__file__)
         self.calls: dict[str, Callable[..., int]] = {}
@@ -52,12 +53,13 @@ class KeyClient:
         assert self.calls["SSL_connect"](self.tls) == 1
 
     def ask_for_key(self) -> bool:
-        """False: the server has closed."""
+        """Returns False if the server has closed the connection."""
         assert self.calls["SSL_key_update"](self.tls, 1) == 1
         return self.calls["SSL_do_handshake"](self.tls) == 1
 
     def change_key(self) -> bool:
-        """Takes another key for what it sends, without asking for one. False: the server has closed."""
+        """Changes its sending key without requesting an update. Returns False if the server has closed the
+        connection."""
         assert self.calls["SSL_key_update"](self.tls, 0) == 1
         return self.calls["SSL_do_handshake"](self.tls) == 1
 
@@ -105,7 +107,7 @@ def test_who_takes_none_of_the_answers_is_let_go(
     made = TlsLayer.connection_made
 
     def with_little_room(layer: TlsLayer, transport: asyncio.BaseTransport) -> None:
-        # Else the system takes 4 MB, which are 150,000 answers.
+        # Otherwise, the system accepts 4 MB, which are 150,000 answers.
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         made(layer, transport)
 

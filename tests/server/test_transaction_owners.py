@@ -1,4 +1,4 @@
-"""Nobody but its owner and services touches a transaction or a lock, by whichever method its id is named."""
+"""Only its owner and services can use a transaction or a lock, by any method that names its id."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_of_others_nothing_can_be_touched(world: World) -> None:
         if method in ("unlock", "check_lock") or "lock" in name.split()[1:]:
             text = f"No such lock lockid:{held.lockid}"
         assert isinstance(found, tuple) and text in found[1], (name, found)
-    # And what is not there is told of in the same words.
+    # And missing ones get the same text.
     assert outcome(mallory, "commit_txn", rqst=t.CommitTxnRequest(own)) == (
         t.NoSuchTxnException,
         f"No such transaction txnid:{own}",
@@ -131,7 +131,7 @@ def test_nobody_drops_softly_in_anothers_transaction(world: World) -> None:
 
 @pytest.mark.parametrize("method", ["compact", "compact2"])
 def test_a_compaction_is_run_as_nobody_else(world: World, method: str) -> None:
-    """A worker runs it under the name in the queue, on files at a location that the table's owner chose."""
+    """A worker runs it as the user in the queue, on files at a location that the table's owner chose."""
 
     def queued(table: str, link: Link, runas: str | None) -> str | None:
         request = t.CompactionRequest("open", table, type=t.CompactionType.MAJOR, runas=runas)
@@ -151,7 +151,7 @@ def test_a_compaction_is_run_as_nobody_else(world: World, method: str) -> None:
 
 
 def test_a_scheduled_query_is_run_as_nobody_else(world: World) -> None:
-    """HiveServer2 runs it under the name that the query has; who may make one may not thereby become anybody."""
+    """HiveServer2 runs it as the query's user; the right to create one must not let a user become another."""
     world.allow(DIRTY + '[[grants]]\nusers = ["max"]\nactions = ["manage"]\ncatalogs = ["*"]\ndatabases = ["*"]\n')
     maker, service = world.link("max"), world.link("hs2")
     kinds = t.ScheduledQueryMaintenanceRequestType
@@ -175,7 +175,7 @@ def test_a_scheduled_query_is_run_as_nobody_else(world: World) -> None:
 
 @pytest.mark.parametrize("method", ["open_txns", "commit_txn", "abort_txn"])
 def test_transactions_of_replication_are_for_services(world: World, method: str) -> None:
-    """They live for days without a heartbeat, and hold up compactions of all tables meanwhile."""
+    """They live for days without a heartbeat, and delay compactions of all tables meanwhile."""
     mallory = world.link("mallory")
     own = open_one(mallory, "mallory")
     requests = {
@@ -202,7 +202,7 @@ def test_services_act_for_users(world: World) -> None:
 
 
 def test_every_request_with_an_id_is_looked_at() -> None:
-    """By the fields of the protocol: any integer called after a transaction or lock, but for services' methods."""
+    """By the fields of the protocol: any integer named after a transaction or lock, except in services' methods."""
     unseen = []
     for method, rule in RULES.items():
         if rule.way is Way.METASTORE:

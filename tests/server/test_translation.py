@@ -1,4 +1,4 @@
-"""Metadata translation through a whole server, and the call that only tells what it would do."""
+"""Metadata translation through a whole server, and the call that only returns its effect."""
 
 from __future__ import annotations
 

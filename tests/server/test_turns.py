@@ -1,4 +1,4 @@
-"""Who waits for a turn of the loop: order, and how much one turn takes."""
+"""Waiting for a turn of the loop: order, and how much one turn processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hms_cache.server.shares import SHORT_SLICE_S, SLICE_S, TURN_S, Turns
 
 
 class Long:
-    """Has so many slices of work, each as long as all that a turn may take."""
+    """Has this many slices of work, each as long as a whole turn."""
 
     def __init__(self, turns: Turns, address: str, slices: int, done: list[tuple[int, str]], turn: list[int]) -> None:
         self.turns, self.address, self.slices, self.done, self.turn = turns, address, slices, done, turn
@@ -27,7 +27,7 @@ class Long:
 
 
 def test_a_turn_of_the_loop_has_one_slice_and_addresses_alternate() -> None:
-    """A hundred connections of one address get as much as the one of another."""
+    """A hundred connections of one address get as much as the only one of another."""
 
     async def run() -> list[tuple[int, str]]:
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Clients that never call are let go, whenever they came."""
+"""Clients that never make a call are closed, whenever they connected."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ LIMIT_S = 0.21
 
 
 def test_the_time_of_one_is_up_right_after_that_of_another(serve: Serve) -> None:
-    """uvloop has no timer for less than half a millisecond: what is due then is a handle that knows no time."""
+    """uvloop has no timers below half a millisecond: what is due then is a handle without a time."""
     server = serve(**{"server.first_call_timeout_s": LIMIT_S})
     for _ in range(3):
         with ExitStack() as stack:
             clients = []
             for _ in range(CLIENTS):
                 clients.append(stack.enter_context(server.connect()))
-                time.sleep(0.0007)  # not all at one moment: the next one's time is up soon after
+                time.sleep(0.0007)  # not all at the same time: the next one expires soon after
             for client in clients:
                 client.settimeout(PATIENCE_S)
                 assert client.recv(1) == b""
 
 
 def test_a_loop_that_is_late_each_time_lets_them_go_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls that came while it stood still are read first, but not for ever."""
+    """Calls that arrived while it was stopped are read first, but not for ever."""
     listeners: list[Listener] = []
 
     class Noting(Connection):
@@ -51,7 +51,7 @@ def test_a_loop_that_is_late_each_time_lets_them_go_too(serve: Serve, monkeypatc
 
         def stand_still() -> None:
             if not let_go:
-                time.sleep(LATE_S * 2 + 0.1)  # what is put off by LATE_S is late again
+                time.sleep(LATE_S * 2 + 0.1)  # a callback delayed by LATE_S is late again
                 loop.call_soon(stand_still)
 
         loop.call_soon_threadsafe(stand_still)

@@ -1,4 +1,4 @@
-"""Numbers that an enumeration of the protocol does not have, as clients in Go write for what they do not set.
+"""Numbers that an enumeration of the protocol does not have, as clients in Go write for unset fields.
 
 Java reads them as absent (`findByValue`), and so does Hive.
 """
@@ -66,7 +66,7 @@ REFUSED: dict[str, tuple[Callable[[Link, int], object], str]] = {
 @pytest.mark.parametrize("number", UNKNOWN)
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_must_be_given_is_missing(link: Link, what: str, number: int) -> None:
-    """It was stored, and answered to clients that cannot read it."""
+    """It was stored, and returned to clients that cannot read it."""
     send, text = REFUSED[what]
     with pytest.raises(TException, match=text):
         send(link, number)
@@ -104,7 +104,7 @@ def test_a_grantor_of_no_type_is_a_role(link: Link, number: int) -> None:
 
 @pytest.mark.parametrize("number", UNKNOWN)
 def test_owners_keep_their_type(link: Link, number: int) -> None:
-    """A change that names no type leaves it; it was emptied, or became that of a user."""
+    """A change without a type keeps the type; it was removed, or became that of a user."""
     owned = database("e")
     owned.ownerName, owned.ownerType = "r", t.PrincipalType.ROLE
     link.call("create_database", database=owned)

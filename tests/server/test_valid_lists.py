@@ -1,6 +1,6 @@
-"""Long lists of elements that are all right, one by one: work that is the square of their number begins behind checks.
+"""Long lists of individually valid elements: work proportional to the square of their number begins after the checks.
 
-`test_long_lists` sends each list of each method, of names that mostly do not exist.
+`test_long_lists` sends each list of each method, with names that mostly do not exist.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COLUMNS = 50
 
 @contextmanager
 def counted() -> Iterator[list[int]]:
-    """The number of statements of calls: other threads follow the log, and load what was asked for."""
+    """The number of statements of calls: other threads follow the log, and load requested data."""
     count = [0]
 
     def count_one(*_: Any) -> None:
@@ -69,7 +69,7 @@ def foreign_keys(count: int) -> tuple[str, Any]:
 )
 @pytest.mark.parametrize("request_of", [not_nulls, foreign_keys])
 def test_many_constraints_at_once(serve: Serve, request_of: Callable[[int], tuple[str, Any]], number: int) -> None:
-    """While a table is changed no other change of it, and on SQLite none at all, goes on."""
+    """While a table is changed, other changes of it wait, and on SQLite all changes."""
     link = serve().link()
     with_wide_table(link)
     method, request = request_of(number)
@@ -98,7 +98,7 @@ def test_the_path_of_a_field_is_no_tree_of_any_depth(serve: Serve, path: str) ->
 
 
 def test_a_sketch_full_of_entries_is_no_sketch(serve: Serve) -> None:
-    """What a client writes as the sketch of a column is read when it is merged with the one that is there."""
+    """What a client writes as the sketch of a column is decoded when it is merged with the existing one."""
     link = serve().link()
     with_wide_table(link)
     entries = 8_000_000
@@ -162,7 +162,7 @@ def test_more_names_than_a_statement_takes_are_refused(serve: Serve, initialized
 
 
 def shared_by(count: int, columns: int, parameters: int = 0) -> list[t.PartitionSpec]:
-    """So many partitions that are sent with one storage descriptor."""
+    """This many partitions, sent with one storage descriptor."""
     descriptor = table("d", "t").sd
     descriptor.cols = [t.FieldSchema(f"a{n}", "int", "a comment") for n in range(columns)]
     descriptor.parameters = {f"parameter {n}": "value" for n in range(parameters)}

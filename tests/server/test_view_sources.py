@@ -1,4 +1,5 @@
-"""Who may read a materialized view and not what it is made from sees the names of its sources, and no more of them."""
+"""A user who may read a materialized view but not its sources sees the names of the sources, and nothing else of
+them."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def world(serve: Serve, tmp_path: Path, request: pytest.FixtureRequest) -> World
 
 
 def views(link: Link) -> list[t.Table]:
-    """The view, by each method that answers it."""
+    """The view, by each method that returns it."""
     at = {"dbName": "open", "tblNames": ["pub_view"]}
     return [
         link.call("get_table", dbname="open", tbl_name="pub_view"),
@@ -56,7 +57,7 @@ def views(link: Link) -> list[t.Table]:
 
 def test_of_hidden_sources_names_are_shown(world: World) -> None:
     root, ann = world.root, world.link("ann")
-    for _ in range(3):  # from the database, from memory, from the bytes of the request
+    for _ in range(3):  # from the database, from memory, by the bytes of the request
         for link, is_whole in ((ann, False), (root, True)):
             found = [one for one in views(link) if one.tableName == "pub_view"]
             assert len(found) == 5
@@ -76,7 +77,7 @@ READS = '[[grants]]\nusers = ["kim"]\nactions = ["read"]\ndatabases = ["open"]\n
 
 @pytest.mark.parametrize(("readable", "told"), [("", "[...]"), (READS, "[open.pub_view, ...]")])
 def test_a_refused_drop_names_only_views_that_may_be_read(world: World, readable: str, told: str) -> None:
-    """A second view, which nobody but root may read."""
+    """A second view, which only root may read."""
     source = world.root.call("get_table", dbname="closed", tbl_name="base")
     view = table("closed", "other_view")
     view.tableType, view.viewOriginalText, view.viewExpandedText = "MATERIALIZED_VIEW", "SELECT 1", "SELECT 1"
@@ -98,7 +99,7 @@ def test_a_refused_drop_names_only_views_that_may_be_read(world: World, readable
 
 
 def test_events_of_a_view_are_those_of_its_sources(world: World) -> None:
-    """Images of the view in them hold its sources."""
+    """Images of the view in events contain its sources."""
     everything, shown = events(world, "hs2"), events(world, "ann")
     of_view = [one.eventId for one in everything if one.tableName == "pub_view"]
     assert len(of_view) == 2

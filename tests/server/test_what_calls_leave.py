@@ -1,4 +1,4 @@
-"""What a call leaves is gone when the call is over: no cycles that wait for their collector, no large values."""
+"""A call leaves nothing in memory when it is over: no cycles that wait for their collector, no large values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FAILING: dict[str, Callable[[Link], object]] = {
 
 @contextmanager
 def cyclic_garbage() -> Iterator[list[Any]]:
-    """What only the collector of cycles would free of what was made meanwhile."""
+    """What only the cycle collector would free of what was created meanwhile."""
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
@@ -62,7 +62,7 @@ def cyclic_garbage() -> Iterator[list[Any]]:
 
 @pytest.mark.parametrize("what", FAILING)
 def test_a_call_that_fails_leaves_no_cycle(serve: Serve, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # What the server does beside calls makes statements, too.
+    # Background work of the server creates statements, too.
     monkeypatch.setattr(Housekeeping, "start", lambda self, stack: None)
     server = serve()
 
@@ -73,10 +73,10 @@ def test_a_call_that_fails_leaves_no_cycle(serve: Serve, what: str, monkeypatch:
         with suppress(OSError):
             link.sock.shutdown(socket.SHUT_RDWR)
         link.sock.close()
-        # A call on a new connection is answered after the other connection's end was noticed by the same loop.
+        # A call on a new connection is answered after the same loop has noticed the other connection's end.
         server.link().call("getName")
 
-    for _ in range(3):  # What is made once (statements, caches) is there then.
+    for _ in range(3):  # Objects created once (statements, caches) exist then.
         fail()
     with cyclic_garbage() as found:
         fail()
@@ -92,7 +92,7 @@ def test_a_call_that_fails_leaves_no_cycle(serve: Serve, what: str, monkeypatch:
 def test_a_connection_leaves_no_cycle(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, tls: bool
 ) -> None:
-    """OpenSSL's memory of a connection is nothing that the collector of cycles counts."""
+    """The cycle collector does not count OpenSSL's memory of a connection."""
     monkeypatch.setattr(Housekeeping, "start", lambda self, stack: None)
     authority = Authority(tmp_path)
     server = serve(**{"server.transport_mode": mode}, **(authority.settings() if tls else {}))
@@ -117,5 +117,6 @@ def test_a_connection_leaves_no_cycle(
 
 
 def is_ours(module: str) -> bool:
-    """Of the server. The client's structs are of the generated package, and its errors make cycles of their own."""
+    """Of the server. The client's structs belong to the generated package, and its errors create cycles of their
+    own."""
     return module.startswith("hms_cache.") and not module.startswith("hms_cache.thrift_gen.")

@@ -48,7 +48,7 @@ def test_resource_plans(link: Link) -> None:
     assert link.call("alter_resource_plan", request=request).fullResourcePlan.plan.name == "p"
     active = link.call("get_active_resource_plan", request=ttypes.WMGetActiveResourcePlanRequest()).resourcePlan
     assert active.plan.name == "p"
-    # The method does not declare the exception that says so.
+    # The method does not declare this exception.
     with pytest.raises(ttypes.MetaException, match="Resource plan must be disabled to edit it"):
         link.call("create_wm_pool", request=ttypes.WMCreatePoolRequest(ttypes.WMPool("p", "b", 0.5, 2)))
     names = link.call("get_all_resource_plans", request=ttypes.WMGetAllResourcePlanRequest()).resourcePlans
