@@ -18,5 +18,5 @@ def catalog(initialized_database: Database, tmp_path: Path) -> PartitionCatalog:
 
 @pytest.fixture
 def sqlite_catalog(sqlite_database: Database, tmp_path: Path) -> PartitionCatalog:
-    """A fresh catalog on SQLite, for what does not depend on the database."""
+    """A fresh catalog on SQLite, for tests that do not depend on the database."""
     return PartitionCatalog(sqlite_database, tmp_path / "warehouse")

@@ -43,7 +43,7 @@ def test_valid_names(name: str | None, plain: bool, special: bool) -> None:
 
 def test_normalized() -> None:
     assert normalize_identifier("  A b ") == normalize_identifier("\x00\tA b\n\x1f") == "a b"
-    # What Java's `trim` leaves (`StringUtils.normalizeIdentifier`).
+    # What remains after Java's `trim` (`StringUtils.normalizeIdentifier`).
     assert normalize_identifier("A\u3000") == "a\u3000"
     assert normalize_identifier("\xa0A\x85") == "\xa0a\x85"
     assert table_directory_name("A.b c") == "a-46-b-32-c"
@@ -61,7 +61,7 @@ _PATTERN = st.lists(st.text("ab_%\\.[*", max_size=5), max_size=3).map("|".join)
 
 @given(pattern=_PATTERN, names=st.lists(_WORD, max_size=8))
 def test_sql_lets_every_match_through(pattern: str, names: list[str]) -> None:
-    """What Python selects is among what the database sends."""
+    """What Python selects is part of what the database returns."""
     matches = matching_names(names, pattern)
     engine = create_engine("sqlite://")
     with engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""How many statements a write of the catalog sends, and that what is not deleted for their sake was not there."""
+"""How many statements a write of the catalog sends; deletions omitted for this had nothing to delete."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Writer:
     def count(self, call: Callable[[], object]) -> int:
         with count_statements(self.catalog.database) as seen:
             call()
-        # On SQLite ids are taken inside the transaction: a statement for each kind of row. Nothing goes over a wire.
+        # On SQLite, ids are assigned inside the transaction: a statement for each kind of row. Nothing goes over a
+        # network.
         return sum('"SEQUENCE_TABLE"' not in one and "`SEQUENCE_TABLE`" not in one for one in seen.statements)
 
     def table(self, name: str = "t", **parameters: str) -> Table:
@@ -93,7 +94,7 @@ def test_writes_take_few_statements(writer: Writer) -> None:
     }
     most = {"create_table": 12, "alter_table": 8, "add_partitions": 12, "drop_partitions": 16}
     if writer.catalog.database.is_sqlite:
-        most["create_table"] += 1  # what waits for a cleaner is asked with the name, where there are round trips
+        most["create_table"] += 1  # if there are round trips, what is queued for a cleaner is read with the name
     assert all(taken[call] <= most[call] for call in most), taken
     assert all(taken.values())
 
@@ -106,7 +107,7 @@ def test_parameters_are_those_of_the_last_alter(writer: Writer) -> None:
 
 
 def test_a_parameter_without_a_value_can_get_one(writer: Writer) -> None:
-    """Rows whose value is null are not read, and they are there all the same."""
+    """Rows whose value is null are not read, but exist."""
     [(table_id, *_)] = {(row[0],) for row in writer.catalog.rows(TABLE_PARAMS, TABLE_PARAMS.c.TBL_ID)}
     with writer.catalog.database.writing() as connection:
         connection.execute(insert(TABLE_PARAMS).values(TBL_ID=table_id, PARAM_KEY="n", PARAM_VALUE=None))

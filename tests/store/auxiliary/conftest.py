@@ -81,5 +81,5 @@ def world(initialized_database: Database, tmp_path: Path) -> World:
 
 @pytest.fixture
 def sqlite_world(sqlite_database: Database, tmp_path: Path) -> World:
-    """On SQLite, for what does not depend on the database."""
+    """On SQLite, for tests that do not depend on the database."""
     return make_world(sqlite_database, tmp_path)

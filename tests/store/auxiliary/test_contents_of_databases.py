@@ -1,4 +1,4 @@
-"""Whatever lies in a database keeps it from being dropped without `cascade`."""
+"""Any object in a database prevents its drop without `cascade`."""
 
 from __future__ import annotations
 

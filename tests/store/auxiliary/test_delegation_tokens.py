@@ -1,4 +1,4 @@
-"""Tokens and their keys through time, two servers on one database."""
+"""Tokens and their keys over time, with two servers on one database."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_time_ends_tokens_and_keys(world: World) -> None:
     assert len(one.store.master_keys()) == 1, "servers share keys"
     assert two.manager.renew(YARN, token.to_url()) == int((clock_s[0] + DAY_S) * 1000)
     clock_s[0] += 6.5 * DAY_S
-    # Nobody renewed it since: it is good, as Hive's are.
+    # It has not been renewed since: it is valid, as in Hive.
     assert two.is_good(token)
     assert one.manager.renew(YARN, token.to_url()) == TokenIdentifier.decoded(token.identifier).max_ms
     later = Token.from_url(two.manager.issue(ANN, "ann", ""))
@@ -111,7 +111,7 @@ def test_names_that_no_column_holds(sqlite_world: World) -> None:
 
 
 def test_many_ask_at_once(world: World) -> None:
-    """One key signs them all, and no two are equal."""
+    """One key signs all of them, and no two are equal."""
     server = Server(world, [1_000_000.0])
     tokens: list[str] = []
     threads = [
@@ -126,7 +126,7 @@ def test_many_ask_at_once(world: World) -> None:
 
 
 def test_many_tokens_end_in_few_statements(world: World) -> None:
-    """A cluster gives out a token for each of its jobs; those of two base64 texts that differ in case only are two."""
+    """A cluster issues a token for each of its jobs; two base64 texts that differ only in case are two tokens."""
 
     def ended(sequence: int) -> str:
         return to_base64(TokenIdentifier("ann", "", "", 0, 1000, sequence, 1).encoded())

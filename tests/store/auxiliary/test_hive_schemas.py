@@ -1,4 +1,4 @@
-"""The auxiliary stores in databases that Hive 3.1's own scripts made, which lack some of their tables."""
+"""The auxiliary stores in databases created by Hive 3.1's own scripts, which lack some of their tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists that grow with the database and that no request limits: beyond the limit they are refused, not cut."""
+"""Lists that grow with the database and that no request limits: above the limit they are refused, not truncated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROLE, GROUP = PrincipalType.ROLE, PrincipalType.GROUP
 
 
 class Lists:
-    """How something is added to each list, by a number, and how the list is asked for."""
+    """How a numbered object is added to each list, and how the list is requested."""
 
     def __init__(self, world: World) -> None:
         self._world = world

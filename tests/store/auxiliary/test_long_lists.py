@@ -1,6 +1,7 @@
-"""What a statement lists because of what is in the database goes in lists that a database takes, whatever there is.
+"""A statement that lists objects of the database is split so that the database accepts each list, whatever its length.
 
-SQLite is made to take few parameters here, and still more than any list of a fixed length has; PostgreSQL takes 65,535.
+SQLite is set to accept few parameters here, but still more than any list of a fixed length has; PostgreSQL accepts
+65,535.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def world(sqlite_world: World) -> World:
 
 
 def fill(world: World, table: Any, **columns: Any) -> None:
-    """Rows by numbers from 1 on; a function makes a value of the number."""
+    """Rows with numbers from 1 on; a function computes a value from the number."""
     rows = [
         {name: value(number) if callable(value) else value for name, value in columns.items()}
         for number in range(1, MANY + 1)
@@ -131,7 +132,7 @@ def test_many_resource_plans_are_answered(world: World) -> None:
 
 
 def test_statistics_of_many_named_columns_are_deleted(world: World) -> None:
-    """Here the client decides; as for partitions, whose names go in lists."""
+    """Here the client determines the length; like names of partitions, they are sent in several lists."""
     world.create_table("t")
     name = TableName("hive", "d", "t")
     figures = ttypes.ColumnStatisticsData(longStats=ttypes.LongColumnStatsData(numNulls=0, numDVs=1))

@@ -1,4 +1,5 @@
-"""Names that the database's columns have no characters for: there is nothing of such a name, and it hides no other."""
+"""Names with characters that the database's columns do not have: no object has such a name, and they hide no other
+name."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def test_there_is_nothing_of_that_name(database_of_any_schema: Database, tmp_pat
 def test_who_has_that_name_has_the_rights_of_its_groups(
     database_of_any_schema: Database, tmp_path: Path, name: str
 ) -> None:
-    """And nothing else: a directory knows users and groups of any name."""
+    """And nothing else: a directory contains users and groups of any name."""
     world = make_world(database_of_any_schema, tmp_path)
     world.create_table("t")
     group = ttypes.PrincipalType.GROUP

@@ -1,4 +1,4 @@
-"""Privileges on every kind of object: Hive's rules, and any sequence of grants against a model in dicts."""
+"""Privileges on each kind of object: Hive's rules, and any sequence of grants compared with a model in dicts."""
 
 from __future__ import annotations
 
@@ -225,8 +225,8 @@ ON_COLUMNS = HiveObjectRef(HiveObjectType.COLUMN, "d", "t")
 
 @pytest.mark.parametrize("kind", [HiveObjectType.TABLE, HiveObjectType.COLUMN])
 def test_refresh_passes_over_a_table_that_is_gone(granting: World, kind: int) -> None:
-    """HiveServer2 lists the tables of a database and refreshes one after the other: those after one that was dropped
-    meanwhile must get what they are to have, too."""
+    """HiveServer2 lists the tables of a database and refreshes one after the other: the tables after one that was
+    dropped meanwhile must get their privileges, too."""
     privileges = granting.stores.privileges
     for name, database in (("gone", "d"), ("t", "gone")):
         on = HiveObjectRef(kind, database, name, None, "a" if kind == HiveObjectType.COLUMN else None)
@@ -246,7 +246,7 @@ def test_refresh_passes_over_a_table_that_is_gone(granting: World, kind: int) ->
 def test_refresh_takes_away_the_very_grants_that_are_not_wanted(
     granting: World, reference: HiveObjectRef, stays: str
 ) -> None:
-    """Of one privilege that two have granted: not the older one, whichever that is."""
+    """Of one privilege granted by two grantors: not the older one, whichever that is."""
     privileges = granting.stores.privileges
     on = ON_COLUMN if reference.objectType == HiveObjectType.COLUMN else reference
     for grantor in ("first", "second"):
@@ -258,7 +258,7 @@ def test_refresh_takes_away_the_very_grants_that_are_not_wanted(
 @pytest.mark.parametrize("has_option", [True, False])
 @pytest.mark.parametrize("reference", [ON_DATABASE, ON_TABLE, ON_COLUMNS])
 def test_refresh_changes_the_grant_option_alone(granting: World, reference: HiveObjectRef, has_option: bool) -> None:
-    """As in Hive, where the one goes and the other comes; both at once are one too many, and change nothing."""
+    """As in Hive, where one is removed and the other added; both at once are one too many, and change nothing."""
     privileges = granting.stores.privileges
     on = ON_COLUMN if reference.objectType == HiveObjectType.COLUMN else reference
 
@@ -276,12 +276,12 @@ def test_refresh_changes_the_grant_option_alone(granting: World, reference: Hive
 
 
 def test_statements_do_not_depend_on_the_number_of_grants(granting: World) -> None:
-    """A server with Ranger sends what everybody may do with each column of a table in one request."""
+    """A server with Ranger sends the privileges on each column of a table in one request."""
     privileges = granting.stores.privileges
     granting.stores.roles.create_role("r", "o")
     blocks = granting.database.id_blocks
     counts = []
-    for count in (3, 3, 700):  # what is asked once for all is asked by the first
+    for count in (3, 3, 700):  # what is read once for all is read by the first
         if blocks is not None:
             blocks.give_back(blocks.reserve({"MTableColumnPrivilege": 8 * 3 * count}))
         wanted = [
@@ -336,7 +336,7 @@ def test_a_revoke_that_names_nobody_takes_nothing(granting: World, on: HiveObjec
 
 
 def test_several_grants_of_one_privilege_are_revoked_from_the_oldest_on(granting: World) -> None:
-    """One for each time that it is named, of the authorizer that is named, or of any."""
+    """One for each time that it is named, of the named authorizer, or of any."""
     privileges = granting.stores.privileges
     for number in range(6):
         by = {"grantor": f"g{number}", "authorizer": "Ranger" if number in (1, 4) else "SQL", "option": number != 2}
@@ -360,7 +360,7 @@ def test_several_grants_of_one_privilege_are_revoked_from_the_oldest_on(granting
 
 
 def test_grants_of_one_request_are_compared_with_each_other(granting: World) -> None:
-    """However their objects and grantors are spelled: all are refused where one is there already."""
+    """Whatever the spelling of objects and grantors: all are refused if one exists."""
     privileges = granting.stores.privileges
     again = {
         "the same": grant(ON_TABLE, "SELECT"),
@@ -389,7 +389,7 @@ def test_grants_of_one_request_are_compared_with_each_other(granting: World) -> 
     ("text", "names"), [("a,b", ["a", "b"]), ("a,", ["a"]), (",", []), (",a,,", ["", "a"]), ("", [""])]
 )
 def test_privileges_that_one_text_names(granting: World, text: str, names: list[str]) -> None:
-    """As Java takes it apart: nothing is named behind the last comma."""
+    """As Java splits it: nothing follows the last comma."""
     privileges = granting.stores.privileges
     privileges.grant_privileges([grant(ON_TABLE, text)])
     assert [one.grantInfo.privilege for one in privileges.list_privileges(None, None, ON_TABLE)] == names
@@ -399,7 +399,7 @@ def test_privileges_that_one_text_names(granting: World, text: str, names: list[
 
 @pytest.mark.parametrize("on", [EVERYWHERE, ON_DATABASE, ON_TABLE])
 def test_similar_principals_of_one_request(granting: World, on: HiveObjectRef) -> None:
-    """Both have what is granted, or the request is refused where the database takes their names for the same."""
+    """Both get the grant, or the request is refused if the database treats their names as equal."""
     privileges = granting.stores.privileges
     names = {"bob", "bob "}
     try:

@@ -18,7 +18,7 @@ from tests.store.auxiliary.conftest import World
 
 def test_runtime_statistics(world: World) -> None:
     statistics = world.stores.runtime_statistics
-    # The time that a client says does not count.
+    # The client's time has no effect.
     for weight, payload in ((5, b"a"), (1, b"b"), (7, b"c")):
         statistics.add(RuntimeStat(99, weight, payload))
         world.clock.advance(10)
@@ -63,7 +63,7 @@ DAY_S = 86400
 
 
 def test_what_was_reported_long_ago_is_deleted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No call of the protocol deletes it: without housekeeping it is there for good."""
+    """No call of the protocol deletes it: without housekeeping it would remain for ever."""
     monkeypatch.setattr(runtime_statistics, "_BATCH_SIZE", 2)
     statistics = world.stores.runtime_statistics
     for number in range(5):

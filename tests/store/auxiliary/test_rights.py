@@ -1,4 +1,4 @@
-"""What owners, grants and roles let a user do, against a model in lists, on every kind of database."""
+"""The rights that owners, grants and roles give a user, compared with a model in lists, on each kind of database."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class CountingSource:
 
 
 def test_what_is_remembered_of_a_user_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While decisions count, which may be for ever: a client asks for ever more names that do not exist."""
+    """While cached decisions are valid, which may be for ever, a client may request any number of missing names."""
     monkeypatch.setattr(standard_rights, "MAX_PLACES", 10)
     source = CountingSource()
     judge = StandardJudge(source, Principal("eve"))

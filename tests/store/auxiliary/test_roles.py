@@ -1,4 +1,4 @@
-"""Roles: Hive's rules, and any sequence of grants against a model in dicts."""
+"""Roles: Hive's rules, and any sequence of grants compared with a model in dicts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_named_users_are_admins(world: World) -> None:
 
 
 def test_names_that_differ_in_blanks_are_of_no_role(world: World) -> None:
-    """MySQL finds them all the same."""
+    """MySQL would find them anyway."""
     roles = world.stores.roles
     ensure_roles(world)
     roles.create_role("r", "o")

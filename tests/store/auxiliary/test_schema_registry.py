@@ -73,7 +73,7 @@ def test_versions(schemas: SchemaRegistry) -> None:
     second = version(2, a, state=SchemaVersionState.ENABLED)
     schemas.add_version(first)
     schemas.add_version(second)
-    # Without a state it has none, and none is set to it.
+    # Without a state it has none, and none is stored.
     schemas.set_version_state(SchemaVersionDescriptor(NAME, 1), None)
     assert schemas.get_version(SchemaVersionDescriptor(NAME, 1)) == first
     assert schemas.find_versions(None, "N", None) == []
@@ -123,7 +123,7 @@ def test_serdes(schemas: SchemaRegistry) -> None:
 
 
 def test_a_serde_without_a_type_is_stored_and_answered_as_by_hive(schemas: SchemaRegistry, world: World) -> None:
-    """With 0, as those of tables are; 0 is none of the protocol's types, and clients were sent it as one."""
+    """With 0, like those of tables; 0 is not a type of the protocol, but was sent to clients."""
     schemas.add_serde(SerDeInfo("x", "lib"))
     with world.database.loading() as connection:
         assert connection.execute(select(SERDES.c.SERDE_TYPE)).scalars().all() == [0]

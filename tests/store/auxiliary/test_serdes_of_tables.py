@@ -1,4 +1,5 @@
-"""Serdes of tables that schemas of the registry are mapped to, by their name: they outlive the table."""
+"""Serdes of tables to which schemas of the registry are mapped, by their name: they remain when the table is
+dropped."""
 
 from __future__ import annotations
 

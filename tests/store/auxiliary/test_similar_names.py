@@ -1,7 +1,7 @@
-"""Names that MySQL takes for the same in one schema or another: what is done to one object is done to no other.
+"""Names that MySQL treats as equal in one schema or another: a change of one object affects no other.
 
-Where the database has no place for both, the second is refused; on SQLite and PostgreSQL, as in Hive on Derby and
-PostgreSQL, both are there.
+If the database cannot store both, the second is refused; on SQLite and PostgreSQL, as in Hive on Derby and PostgreSQL,
+both exist.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def world(database_of_any_schema: Database, tmp_path: Path) -> World:
 
 
 class Kind:
-    """Objects of one kind: how they are made, changed, dropped and told."""
+    """Objects of one kind: how they are created, changed, dropped and read."""
 
     in_lower_case = False
     """Whether Hive lowers the case of their names and cuts blanks off."""
@@ -55,19 +55,19 @@ class Kind:
         self.prepare()
 
     def prepare(self) -> None:
-        """What there has to be before."""
+        """What must exist before."""
 
     def create(self, name: str) -> None:
         raise NotImplementedError
 
     def change(self, name: str) -> None:
-        """May do nothing, or be refused, when there is none."""
+        """May do nothing, or be refused, if there is none."""
 
     def drop(self, name: str) -> None:
         raise NotImplementedError
 
     def found(self, name: str) -> Any:
-        """What there is of exactly this name; refused or empty where there is nothing."""
+        """The objects of exactly this name; refused or empty if there are none."""
         raise NotImplementedError
 
 
@@ -319,7 +319,7 @@ class PropertyMaps(Kind):
         self.stores.properties.set("hms", {f"d.{name}.x": name})
 
     def drop(self, name: str) -> None:
-        # There is no drop: the value goes.
+        # There is no drop: the value is removed.
         if self.found(name):
             self.stores.properties.set("hms", {f"d.{name}.x": ""})
 

@@ -44,7 +44,7 @@ def test_packages(world: World) -> None:
 
 
 def test_names_are_found_in_any_case(world: World) -> None:
-    """HPL/SQL creates `Area` as `AREA`, and asks for it as the program that calls it, or drops it, writes it."""
+    """HPL/SQL creates `Area` as `AREA`, and requests it as spelled by the program that calls or drops it."""
     procedures = world.stores.procedures
     procedures.save_procedure(ttypes.StoredProcedure("AREA", "d", "hive", "o", "1"))
     procedures.save_package(ttypes.AddPackageRequest("hive", "d", "AREA", "o", "h", "b"))
@@ -60,7 +60,7 @@ def test_names_are_found_in_any_case(world: World) -> None:
 
 
 def test_of_two_names_that_differ_in_case_each_is_found(world: World) -> None:
-    """Hive has made both where the database has a place for them."""
+    """Hive has created both, if the database can store them."""
     if world.database.dialect == "mysql":
         pytest.skip("there is no place for both")
     row = {"CREATE_TIME": 1, "DB_ID": 1, "OWNER_NAME": "o"}

@@ -26,7 +26,7 @@ def test_master_keys(world: World) -> None:
     tokens = world.stores.tokens
     first, second = tokens.add_master_key("k1"), tokens.add_master_key("k2")
     assert first < second
-    # Numbers that a Java server takes later are others.
+    # Numbers that a Java server assigns later are different.
     model = SEQUENCE_TABLE.c.SEQUENCE_NAME == "org.apache.hadoop.hive.metastore.model.MMasterKey"
     with world.database.loading() as connection:
         assert connection.execute(select(SEQUENCE_TABLE.c.NEXT_VAL).where(model)).scalar_one() > second

@@ -35,7 +35,7 @@ def test_what_is_no_schema(text: str) -> None:
 
 
 def test_named_types_that_double_have_a_limit() -> None:
-    """Each record twice in the next: 3 kB of schema, 2 ** 40 types. Also as so many columns of one large type."""
+    """Each record twice in the next: 3 kB of schema, 2 ** 40 types. Also as many columns of one large type."""
     kinds: list[Any] = [record(field("a", "int"), name="R0")]
     kinds += [record(field("x", f"R{n}"), field("y", f"R{n}"), name=f"R{n + 1}") for n in range(40)]
     with pytest.raises(AvroSchemaError, match="avro_type_characters"):

@@ -1,4 +1,4 @@
-"""A server's two directions together, as a client uses them."""
+"""The reads and writes of a server together, as a client uses them."""
 
 from __future__ import annotations
 

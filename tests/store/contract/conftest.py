@@ -1,8 +1,8 @@
 """Fixtures of the contract suite.
 
-On servers one database serves all tests in turn, since emptying 83 tables takes longer than most tests: afterwards each
-test's objects are dropped through a store, and then the tables must hold what they held before. That nothing is left
-behind is so checked by every test.
+On database servers, one database is used by all tests in turn, since emptying 83 tables takes longer than most tests:
+after each test, its objects are dropped through a store, and then the tables must contain what they contained before.
+So each test checks that nothing remains.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.store.contract.stores import STORES
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The cache is run over SQLite only: which database is below makes no difference to it."""
+    """The cache is run over SQLite only: the kind of database below makes no difference to it."""
 
     def parameters_of(item: pytest.Item) -> dict[str, object]:
         return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class ContractDatabases:
-    """A database per kind, made at its first use."""
+    """A database per kind, created at its first use."""
 
     def __init__(self, servers: ServerLookup) -> None:
         self._servers = servers
@@ -57,7 +57,7 @@ class ContractDatabases:
         self._rows: dict[str, dict[str, int]] = {}
 
     def take(self, kind: str) -> Database:
-        """The database of the kind: the schema, the database `default`, nothing else."""
+        """The database of the kind: only the schema and the database `default`."""
         if kind not in self._databases:
             database = Database(self._servers(kind).initialized_database())
             run_write(
@@ -69,7 +69,8 @@ class ContractDatabases:
         return self._databases[kind]
 
     def rows(self, kind: str) -> dict[str, int]:
-        """How many there were in each table before the first test. Each test leaves as many, or nothing to the next."""
+        """The number of rows in each table before the first test. Each test must leave the same, or the database is
+        replaced."""
         return self._rows[kind]
 
     def discard(self, kind: str) -> None:
@@ -79,7 +80,7 @@ class ContractDatabases:
         self._servers(kind).give_back(database.url.render_as_string(hide_password=False))
 
     def close(self) -> None:
-        """Gives all of them back."""
+        """Drops all of them."""
         for kind in list(self._databases):
             self.discard(kind)
 
@@ -118,7 +119,7 @@ def under_test(
     warehouse_settings: WarehouseSettings,
     tmp_path: Path,
 ) -> Iterator[StoreUnderTest]:
-    """A store that has the database `default` only."""
+    """A store with the database `default` only."""
     (tmp_path / "warehouse").mkdir()
     clock = ManualClock()
     database = contract_databases.take(database_kind)
@@ -129,7 +130,7 @@ def under_test(
             under_test = StoreUnderTest(store, context, tmp_path / "warehouse")
             yield under_test
         _drop_all(ObjectStore(context))
-        with database.write_engine.begin() as connection:  # the files stay, and so do the write ids of their tables
+        with database.write_engine.begin() as connection:  # the files remain, and so do the write ids of their tables
             connection.execute(delete(NEXT_WRITE_ID))
         left = rows_of_tables(database)
         assert left == contract_databases.rows(database_kind), "a test's objects left rows when they were dropped"

@@ -1,4 +1,4 @@
-"""A store under test with what tests need to look at it from outside, and the objects that tests create."""
+"""A store under test, with access to its database and files, and the objects that tests create."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ IDS_AT_HAND = 100
 
 @dataclass
 class StoreUnderTest:
-    """`store` is what is tested; `database` is read past it."""
+    """`store` is tested; `database` is read directly."""
 
     store: MetadataStore
     context: StoreContext
@@ -63,7 +63,7 @@ class StoreUnderTest:
         return self.context.database
 
     def rows(self, *columns: Any) -> list[Any]:
-        """What the database holds."""
+        """The rows in the database."""
         with self.database.loading() as connection:
             return list(connection.execute(select(*columns)).all())
 
@@ -132,7 +132,7 @@ class StoreUnderTest:
         return self.get(name, fields.get("dbName", DATABASE))
 
     def get(self, name: str = "t", database: str = DATABASE) -> ttypes.Table:
-        """Returns a copy of the table that may be changed; answers of a store must not be changed."""
+        """Returns a copy of the table that may be changed; a store's answers must not be changed."""
         return copy.deepcopy(self.store.reads.tables.get_table(TableName(CATALOG, database, name)))
 
     def alter(
@@ -189,7 +189,7 @@ class StoreUnderTest:
 
 
 def rows_of_tables(database: Database) -> dict[str, int]:
-    """Rows per table, without the tables of ids and events; by one statement, as it is asked after each test."""
+    """Rows per table, without the tables of ids and events; in one statement, as it is read after each test."""
     with database.loading() as connection:
         quote = connection.dialect.identifier_preparer.quote
         counts = [f"SELECT '{name}', COUNT(*) FROM {quote(name)}" for name in _COUNTED]
@@ -202,7 +202,8 @@ def columns(*pairs: tuple[str, str]) -> list[ttypes.FieldSchema]:
 
 
 def table(name: str = "t", **fields: Any) -> ttypes.Table:
-    """A Parquet table as Spark sends it, a transactional one in ORC; `cols`, `location`, `keys` find their places."""
+    """A Parquet table as sent by Spark, a transactional one in ORC; `cols`, `location` and `keys` are put in their
+    places."""
     package = "org.apache.hadoop.hive.ql.io.parquet"
     formats = (f"{package}.MapredParquetInputFormat", f"{package}.MapredParquetOutputFormat")
     if fields.get("parameters", {}).get("transactional"):
@@ -247,7 +248,7 @@ def external(name: str = "t", **fields: Any) -> ttypes.Table:
 
 
 def as_received(struct: Any) -> Any:
-    """Returns the struct as a reader of its encoded form sees it: absent fields with defaults have these."""
+    """Returns the struct as a reader of its encoded form gets it: absent fields with defaults have these."""
     buffer = TMemoryBuffer()
     struct.write(TBinaryProtocol(buffer))
     copy = type(struct)()

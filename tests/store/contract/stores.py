@@ -25,9 +25,9 @@ def object_store(context: StoreContext) -> Iterator[MetadataStore]:
 
 @contextmanager
 def cached_store(context: StoreContext) -> Iterator[MetadataStore]:
-    """The cache over that, answering nothing older than the database (`max_staleness = 0`).
+    """The cache over the store, with `max_staleness = 0`.
 
-    Its poller has no thread: reads bring the cache up to date themselves.
+    Its poller has no thread: reads update the cache themselves.
     """
     database = context.database
     pollers: list[Poller] = []

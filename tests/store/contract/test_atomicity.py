@@ -1,4 +1,4 @@
-"""Every write is whole or nothing: rows, events and files (P10)."""
+"""Each write is complete or has no effect: rows, events and files (P10)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.store.contract.test_functions_and_catalogs import function
 
 
 class Broken(Exception):
-    """What the tests break statements with."""
+    """The exception by which the tests make statements fail."""
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def test_files_stay_when_the_outcome_is_unknown(catalog: StoreUnderTest) -> None
 
 
 def _together(number: int, work: Callable[[int], None]) -> list[BaseException]:
-    """Runs work in so many threads at once; the errors."""
+    """Runs the work in this many threads at once. Returns the errors."""
     barrier = threading.Barrier(number, timeout=60)
     errors: list[BaseException] = []
 
@@ -175,7 +175,7 @@ def _together(number: int, work: Callable[[int], None]) -> list[BaseException]:
 
 
 def test_one_of_many_expectations_holds(catalog: StoreUnderTest) -> None:
-    """Lock-free commits: of those who expect the same value exactly one wins, nothing is lost."""
+    """Lock-free commits: exactly one of those that expect the same value succeeds, and nothing is lost."""
     catalog.create_table(parameters={"metadata_location": "0"})
     for turn in range(5):
 
@@ -221,7 +221,8 @@ def test_who_loses_a_name_leaves_the_directory_to_who_has_it(
     create: Callable[[StoreUnderTest], None],
     directory: str,
 ) -> None:
-    """The first is held when it has made the directory: the second waits for the name, or has it before the first."""
+    """The first is stopped when it has created the directory: the second waits for the name, or has it before the
+    first."""
     catalog.create_table("p", keys=[("dt", "string")])
     made, proceed = threading.Event(), threading.Event()
     first: list[int] = []
@@ -259,7 +260,7 @@ def test_who_loses_a_name_leaves_the_directory_to_who_has_it(
 def test_a_move_is_undone_before_others_find_the_directory(
     catalog: StoreUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A rename that fails after its move is held before it moves back: who wants the table waits until it has."""
+    """A rename that fails after its move is stopped before it moves back: others that need the table wait for this."""
     created = catalog.create_table("t")
     (catalog.path(created.sd.location) / "data").write_bytes(b"1")
     moved, proceed = threading.Event(), threading.Event()
@@ -340,7 +341,7 @@ def moves_recorded(catalog: StoreUnderTest) -> list[str]:
 def test_a_rename_finds_the_files_where_one_without_commit_has_left_them(
     catalog: StoreUnderTest, unfinished: Unfinished, is_alive: bool, name: str
 ) -> None:
-    """The row was given a directory without files if it was another name."""
+    """With another name, the row got a directory without files."""
     catalog.alter("t", table(name, location=catalog.get().sd.location))
     if is_alive:
         for action in unfinished.undo:

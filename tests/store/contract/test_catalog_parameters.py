@@ -1,4 +1,4 @@
-"""Parameters of catalogs, which databases of Hive 4.2 have a table for."""
+"""Parameters of catalogs, for which databases of Hive 4.2 have a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cache.world import Server
 
 @pytest.fixture
 def url_of_hive_4_2(initialized_database_url: str) -> Iterator[str]:
-    """With the table as Hive 4.2 has it, whose key refers to the catalog."""
+    """With the table as in Hive 4.2, whose key refers to the catalog."""
     metadata = MetaData()
     Table(CTLGS.name, metadata, Column("CTLG_ID", BIGINT, primary_key=True))
     made = Table(

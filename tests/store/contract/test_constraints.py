@@ -79,7 +79,7 @@ def test_created_with_the_table(catalog: StoreUnderTest) -> None:
 @pytest.mark.parametrize("column", [None, ""])
 @pytest.mark.parametrize("name", ["cc", None])
 def test_a_check_of_the_table_names_no_column(catalog: StoreUnderTest, name: str | None, column: str | None) -> None:
-    """`CHECK (a < b)` after the columns: Hive sends it without a column, with a table that is created or to one."""
+    """`CHECK (a < b)` after the columns: Hive sends it without a column, with a new table or for an existing one."""
 
     def wanted(of: str) -> ttypes.SQLAllTableConstraints:
         check = ttypes.SQLCheckConstraint("hive", "d", of, column, "id < v", name, **FLAGS)
@@ -147,7 +147,7 @@ def test_foreign_keys(catalog: StoreUnderTest) -> None:
 
 
 def test_a_foreign_key_whose_key_was_dropped_is_not_answered(catalog: StoreUnderTest) -> None:
-    """An engine may leave a join out because of it, which needs the key. It comes back with one."""
+    """An engine may omit a join because of it, which needs the key. It is returned again when there is a key."""
     catalog.create_table("p", cols=columns(("a", "int"), ("b", "string")))
     catalog.create_table("c", cols=columns(("x", "int"), ("y", "string")))
     add, drop = catalog.store.writes.constraints.add_constraints, catalog.store.writes.constraints.drop_constraint
@@ -209,8 +209,8 @@ def test_one_primary_key_and_names_once(catalog: StoreUnderTest) -> None:
 
 
 def test_a_name_is_one_constraints_of_its_table(catalog: StoreUnderTest) -> None:
-    """By the name a constraint is dropped, and engines put the columns of a key together: with two of a name both would
-    go, and two foreign keys to different tables would be taken for one."""
+    """A constraint is dropped by its name, and engines combine the columns of a key: with two of the same name, both
+    would be dropped, and two foreign keys to different tables would be treated as one."""
     for name in ("p", "q", "c"):
         catalog.create_table(name, cols=columns(("a", "int"), ("b", "int")))
     add = catalog.store.writes.constraints.add_constraints
@@ -235,7 +235,7 @@ def test_a_name_is_one_constraints_of_its_table(catalog: StoreUnderTest) -> None
     ):
         with pytest.raises(ttypes.InvalidObjectException, match="Constraint name already exists: fk"):
             add(refused)
-    # Names on other tables are others': also where one of them is at the other end.
+    # Names on other tables are independent, also if one of them is at the other end.
     add(ttypes.SQLAllTableConstraints(foreignKeys=foreign_key("q", "p", ("a", "b"))))
     left = {("c", "p"), ("p", "q")}
     for dropped, key in (("p", ("p", "q")), ("p", ("c", "p"))):
@@ -246,7 +246,7 @@ def test_a_name_is_one_constraints_of_its_table(catalog: StoreUnderTest) -> None
 
 
 def test_foreign_keys_of_several_tables_in_one_request(catalog: StoreUnderTest) -> None:
-    """Each is judged by the columns of its own tables, whatever it is called and in which order its columns come."""
+    """Each is checked with the columns of its own tables, whatever its name and the order of its columns."""
     for parent, child, kind in (("p", "c", "int"), ("q", "e", "string")):
         catalog.create_table(parent, cols=columns((f"{parent}1", kind), (f"{parent}2", kind)))
         catalog.create_table(child, cols=columns((f"{child}1", kind), (f"{child}2", kind)))
@@ -264,7 +264,7 @@ def test_foreign_keys_of_several_tables_in_one_request(catalog: StoreUnderTest) 
 
 
 def test_a_key_that_refers_to_itself_is_refused(catalog: StoreUnderTest) -> None:
-    """As by Hive: it holds of every row. Other columns of the same table may refer to the key."""
+    """As in Hive: it is true of each row. Other columns of the same table may refer to the key."""
     catalog.create_table("n", cols=columns(("a", "int"), ("b", "int"), ("x", "int"), ("y", "int")))
     add = catalog.store.writes.constraints.add_constraints
     itself, other = foreign_key("n", "n", ("a", "a"), ("b", "b")), foreign_key("n", "n", ("a", "x"), ("b", "y"))
@@ -301,8 +301,8 @@ def test_names_are_made_up(catalog: StoreUnderTest) -> None:
 
 @pytest.mark.parametrize("is_created", [False, True])
 def test_made_up_names_of_all_kinds_of_one_column_differ(catalog: StoreUnderTest, is_created: bool) -> None:
-    """`CREATE TABLE t (v INT PRIMARY KEY NOT NULL DEFAULT 1 CHECK (v > 0))`: the names have no more than the column,
-    the kind and the time to tell them apart."""
+    """`CREATE TABLE t (v INT PRIMARY KEY NOT NULL DEFAULT 1 CHECK (v > 0))`: the names are generated from the column,
+    the kind and the time only."""
     wanted = ttypes.SQLAllTableConstraints(
         primaryKeys=primary_key("v", name=None),
         uniqueConstraints=[ttypes.SQLUniqueConstraint(**place("v"), key_seq=1, **FLAGS)],
@@ -354,7 +354,7 @@ def test_missing_table(catalog: StoreUnderTest) -> None:
 
 
 class _Steps:
-    """Hundreds of instructions of SQLite's machine that a call takes."""
+    """Hundreds of instructions of SQLite's virtual machine that a call takes."""
 
     def __init__(self, database: Database) -> None:
         self._steps = 0
@@ -372,7 +372,7 @@ class _Steps:
 
 
 def long_key(catalog: StoreUnderTest, name: str, length: int) -> ttypes.SQLAllTableConstraints:
-    """A foreign key of so many columns between two new tables, whose parent has its key."""
+    """A foreign key of this many columns between two new tables, whose parent has its key."""
     parent, child = f"p_{name}", f"c_{name}"
     names = [f"c{number}" for number in range(length)]
     for of in (parent, child):
@@ -387,7 +387,7 @@ def long_key(catalog: StoreUnderTest, name: str, length: int) -> ttypes.SQLAllTa
 @pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
 @pytest.mark.parametrize("store_kind", ["object"], indirect=True)
 def test_what_the_database_does_for_a_long_key_grows_with_its_columns(catalog: StoreUnderTest) -> None:
-    """And not with their square: a key of 4,000 columns is a request of one connection."""
+    """And not with their square: a key of 4,000 columns can be sent in one request."""
     database, reads, writes = catalog.database, catalog.store.reads.constraints, catalog.store.writes.constraints
     measure: Callable[[Callable[[], object]], int] = _Steps(database) if database.is_sqlite else RowsRead(database)
     costs: dict[int, dict[str, int]] = {}
@@ -419,7 +419,7 @@ def test_what_the_database_does_for_a_long_key_grows_with_its_columns(catalog: S
 
 def test_statements_do_not_depend_on_the_number_of_constraints(catalog: StoreUnderTest) -> None:
     counts = []
-    for length in (3, 9):  # odd: the one in the middle stays
+    for length in (3, 9):  # odd: the one in the middle remains
         catalog.store.writes.constraints.add_constraints(long_key(catalog, f"n{length}", length))
         child, parent = f"c_n{length}", f"p_n{length}"
         with catalog.counting() as of_read:
@@ -440,7 +440,7 @@ def test_statements_do_not_depend_on_the_number_of_constraints(catalog: StoreUnd
 
 
 def test_columns_change_places(catalog: StoreUnderTest) -> None:
-    """Constraints follow the columns that they are on, each to its own place, and partition keys stay."""
+    """Constraints follow their columns, each to its own position, and partition keys do not move."""
     found = catalog.create_table(cols=columns(*((one, "int") for one in "abcd")), keys=[("dt", "string")])
     unique = [ttypes.SQLUniqueConstraint(**place(one), key_seq=1, uk_name=f"uk_{one}", **FLAGS) for one in "abcd"]
     wanted = ttypes.SQLAllTableConstraints(primaryKeys=primary_key("d", "dt"), uniqueConstraints=unique)

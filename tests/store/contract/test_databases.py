@@ -135,7 +135,8 @@ def test_alter_replaces_what_hive_replaces(catalog: StoreUnderTest) -> None:
 def test_what_replication_applied_is_noted_with_the_last_event_here(
     catalog: StoreUnderTest, old: dict[str, str], new: dict[str, str], is_noted: bool
 ) -> None:
-    """By it a replication back knows what was written here since; `REPL LOAD` leaves it to the metastore."""
+    """By it, a replication in the other direction knows what was written here since; `REPL LOAD` leaves it to the
+    metastore."""
     before = catalog.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
     before.parameters = old
     catalog.store.writes.databases.alter_database(DatabaseName(CATALOG, "d"), before)
@@ -150,12 +151,12 @@ def test_what_replication_applied_is_noted_with_the_last_event_here(
         **new,
         **({"repl.target.last.id": str(last) if is_noted else stored} if is_noted or stored else {}),
     }
-    # Replicas of this database have marks of their own.
+    # Replicas of this database have markers of their own.
     assert catalog.last_event().after().parameters == {key: value for key, value in found.items() if key == "k"}
 
 
 def test_an_altered_managed_location_is_kept_as_it_is_sent(under_test: StoreUnderTest) -> None:
-    """As in Hive, which writes the other one in its full form. In another spelling it is the same place."""
+    """As in Hive, which stores the other one in its full form. Another spelling means the same place."""
     place = f"{under_test.directory}/managed"
     under_test.create_database("x", managedLocationUri=f"file:{place}")
     under_test.store.writes.tables.create_table(table("t", dbName="x", location=f"file:{place}/t"))
@@ -277,7 +278,7 @@ def test_statement_counts(catalog: StoreUnderTest) -> None:
 
 
 def test_rows_of_other_writers_are_read(under_test: StoreUnderTest) -> None:
-    """A Java metastore of 3.1 leaves owner types and times out."""
+    """A Java metastore of 3.1 omits owner types and times."""
     values = {"DB_ID": 77, "NAME": "old", "CTLG_NAME": "hive", "DB_LOCATION_URI": "hdfs://nn/old", "TYPE": "NATIVE"}
     run_write(under_test.database, lambda transaction: transaction.connection.execute(insert(DBS).values(values)))
     found = under_test.store.reads.databases.get_database(DatabaseName(CATALOG, "old"))

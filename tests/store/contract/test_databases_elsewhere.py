@@ -1,4 +1,4 @@
-"""What a write costs does not grow with databases that lie elsewhere and have nothing to do with it."""
+"""The cost of a write does not grow with databases at other locations that it does not concern."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ other database is 1,200."""
 
 
 class Work:
-    """What was done within `counted`: looks at paths by any thread, and function calls of this one."""
+    """What was done within `counted`: path checks by any thread, and function calls of this one."""
 
     looks = 0
     calls = 0

@@ -1,6 +1,6 @@
-"""Adding, altering or dropping many partitions asks file systems as often as a few, wherever the partitions lie.
+"""Adding, altering or dropping many partitions accesses file systems as often as a few, wherever the partitions are.
 
-Each question is handed to a thread with a time limit, which costs more than most answers.
+Each access is passed to a thread with a time limit, which costs more than most accesses.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def test_questions_do_not_grow_with_partitions(
             asked.clear()
             writes.alter_partitions(T, altered)
         counts.append(len(asked))
-        if write != "add" and place != "elsewhere":  # files there are not ours to look at
+        if write != "add" and place != "elsewhere":  # files there must not be accessed
             found = catalog.store.reads.partitions.get_partitions(PartitionQuery(T)).partitions
             sizes = {partition.values[0]: partition.parameters["totalSize"] for partition in found}
             assert sizes == {str(number): str(number) for number in range(count)}
@@ -96,7 +96,7 @@ MORE_THAN_A_BATCH = BATCH + 5
 def test_dropping_partitions_asks_for_batches_after_the_commit(
     keys: int, catalog: StoreUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One question whether the file system answers, then one for each batch; nothing while the write holds locks."""
+    """One access to check that the file system answers, then one for each batch; none while the write holds locks."""
     asked: list[tuple[str, bool]] = []
     run = FileThreads.run
 

@@ -97,7 +97,7 @@ class TestFunctions:
         )
         with pytest.raises(ttypes.MetaException, match="function f doesn't exist"):
             catalog.store.writes.functions.alter_function(function_name(CATALOG, "d", "F"), function("f"))
-        # Hive has no event for it: these two say the same to whoever follows the log.
+        # Hive has no event for it: these two have the same meaning for a reader of the log.
         assert [event[0] for event in catalog.events()[before:]] == ["DROP_FUNCTION", "CREATE_FUNCTION"] * 2
 
     def test_drop(self, catalog: StoreUnderTest) -> None:
@@ -159,7 +159,7 @@ class TestCatalogs:
             under_test.store.writes.catalogs.alter_catalog("nope", ttypes.Catalog("nope", "new", "file:///other"))
 
     def test_a_moved_catalog_leaves_no_directory(self, under_test: StoreUnderTest) -> None:
-        """Its default database stays where the catalog was made."""
+        """Its default database remains where the catalog was created."""
         self.create(under_test)
         made = under_test.files()
         assert made

@@ -1,8 +1,9 @@
-"""Sequences of writes with hostile locations and names: files that nobody made through the server stay as they are.
+"""Sequences of writes with hostile locations and names: files that were not created through the server remain
+unchanged.
 
-Planted before: files of others outside of the warehouse, and tables that no operation names, in the warehouse and in a
-database that the server made elsewhere. Whatever is created, altered, renamed, dropped, truncated and exchanged, these
-files stay, and nothing appears outside of the warehouse but directories of databases that were put there.
+Created before: files of others outside of the warehouse, and tables that no operation names, in the warehouse and in a
+database that the server created elsewhere. Whatever is created, altered, renamed, dropped, truncated and exchanged,
+these files remain, and nothing appears outside of the warehouse except directories of databases located there.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ KINDS = (
 
 @pytest.fixture(params=["object"])
 def store_kind(request: pytest.FixtureRequest) -> str:
-    """Files are no business of the cache's."""
+    """The cache does not affect files."""
     kind: str = request.param
     return kind
 
@@ -57,7 +58,7 @@ def warehouse_settings(tmp_path: Path) -> WarehouseSettings:
 
 
 class Sequence:
-    """One tree of files and one sequence of operations upon it."""
+    """One tree of files and one sequence of operations on it."""
 
     def __init__(self, under_test: StoreUnderTest, scratch: Path, choices: random.Random) -> None:
         self.t = under_test
@@ -109,7 +110,7 @@ class Sequence:
         self._planted[path] = str(path).encode()
 
     def _outside(self) -> set[str]:
-        """All that is outside of the warehouse, by its path; nothing is looked for in links."""
+        """Everything outside of the warehouse, by its path; links are not followed."""
         return {
             os.path.join(root, name)
             for root, directories, files in os.walk(self.scratch)
@@ -118,9 +119,9 @@ class Sequence:
         }
 
     def location(self) -> str:
-        """A location that means harm, or not."""
+        """A hostile location, or an ordinary one."""
         base = self.choices.choice(self._bases)
-        # Nothing is put beside the directories of this machine itself.
+        # Nothing is created beside the directories of this machine itself.
         end = "" if base == Path("/") else "".join(self.choices.choices(SUFFIXES, k=self.choices.randrange(4)))
         return f"{self.choices.choice(PREFIXES)}{base}{end}"
 
@@ -140,9 +141,9 @@ class Sequence:
             self.check()
 
     def check(self) -> None:
-        """What was planted is as it was, and no file has been added outside.
+        """The files created before are unchanged, and no file has been added outside.
 
-        A directory that was not there is made for a table or partition that is put there, as clients expect.
+        A missing directory is created for a table or partition located there, as clients expect.
         """
         for path, content in self._planted.items():
             assert path.is_file(), self._story(f"{path} is gone")
@@ -160,7 +161,7 @@ class Sequence:
         self.log.append(f"  {what}")
 
     def pick(self, *, is_new: bool = False) -> tuple[str, str]:
-        """The names of a table: nearly always of one that is there, or of none yet in a database that is there."""
+        """The names of a table: nearly always an existing one, or a new one in an existing database."""
         names = self.store.reads.databases.get_database_names(CATALOG)
         databases = [each for each in names if each not in ("default", "keep", "made")]
         if self.is_lucky(0.1) or not databases:
@@ -175,7 +176,7 @@ class Sequence:
         return self.choices.choice(tables)
 
     def value(self, database: str, name: str) -> str:
-        """A partition's value: mostly of one that is there."""
+        """A partition's value: usually of an existing one."""
         found = self.store.reads.partitions.get_partitions(
             PartitionQuery(TableName(CATALOG, database, name))
         ).partitions
@@ -185,7 +186,7 @@ class Sequence:
         return self.choices.random() < odds
 
     def _declare(self, text: str | None) -> str | None:
-        """Where a database may come to lie: links lead there, too."""
+        """Possible locations of a database: links lead there, too."""
         if text is not None:
             try:
                 path = self.t.context.warehouse.location(text).path

@@ -1,4 +1,4 @@
-"""Texts as long as their columns are stored, longer ones are refused, by each kind of database in the same way."""
+"""Texts as long as their columns are stored, longer ones are refused, on each kind of database in the same way."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_text_that_is_longer_than_its_column(
 
 
 def test_sqlite_is_told_the_length_of_each_text(sqlite_database: Database) -> None:
-    """It takes any length itself: what is stored there could not be moved to another database."""
+    """SQLite itself accepts any length: what is stored there could not be moved to another database."""
     with sqlite_database.loading() as connection:
         definitions = dict(
             connection.execute(text("SELECT name, sql FROM sqlite_master WHERE type = 'table'")).tuples().all()
@@ -95,7 +95,7 @@ def test_sqlite_is_told_the_length_of_each_text(sqlite_database: Database) -> No
     for name, table_ in METADATA.tables.items():
         for column in table_.columns:
             length = column.type.length if isinstance(column.type, String) else None
-            if length and not isinstance(column.type, CHAR):  # codes, which no client chooses
+            if length and not isinstance(column.type, CHAR):  # codes, which clients cannot choose
                 assert f'CHECK (length("{column.name}") <= {length})' in definitions[name], column
                 limited += 1
     assert limited > 200

@@ -1,8 +1,8 @@
-"""The table of docs/security.md, *Locations*: what each operation does at each class of location, a test per cell.
+"""The table in docs/security.md, *Locations*: the effect of each operation in each class of location, a test per cell.
 
-Classes: *allowed* (in the warehouse), *declared* (a database has been there before the rules were), *outside*, *link*
-(in the warehouse, but a symbolic link leads out), *remote* (outside, on a file system that is never opened), and
-*unknown* (a scheme that is not allowed). Files are looked at on the disk.
+Classes: *allowed* (in the warehouse), *declared* (a database was there before the rules), *outside*, *link* (in the
+warehouse, but a symbolic link leads out), *remote* (outside, on a file system that is never opened), and *unknown* (a
+scheme that is not allowed). Files are checked on the disk.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ FIGURES_OF_HIVE_2 = {"numFiles": "4", "totalSize": "99"}
 
 
 def what_stays(kind: str, figures: dict[str, str]) -> dict[str, str]:
-    """Of a client's claims about a new object with files: all of them if it tells all that a listing would."""
+    """A client's claims about a new object with files: all of them, as if from a listing."""
     return {**CLAIM, **ROWS, **FIGURES} if figures == FIGURES else {**ROWS, **(COUNTED if kind in TOUCHED else figures)}
 
 
 def statistics(parameters: dict[str, str]) -> dict[str, str]:
-    """What parameters say of the files."""
+    """What parameters claim about the files."""
     return {key: value for key, value in parameters.items() if key in (*CLAIM, *ROWS, *FIGURES)}
 
 
 class Places:
-    """A directory of each class with a file in it, and what has become of it."""
+    """A directory of each class with a file in it, and its state afterwards."""
 
     def __init__(self, under_test: StoreUnderTest, scratch: Path) -> None:
         self.under_test = under_test
@@ -100,14 +100,14 @@ class Places:
             (path / "data").write_bytes(b"12345")
 
     def has_data(self, kind: str, name: str = "x") -> bool | None:
-        """Whether the file is there; None where there are no files."""
+        """Whether the file exists; None where there are no files."""
         path = self.path(kind, name)
         return None if path is None else (path / "data").exists()
 
 
 @pytest.fixture(params=["object"])
 def store_kind(request: pytest.FixtureRequest) -> str:
-    """Files are no business of the cache's."""
+    """The cache does not affect files."""
     kind: str = request.param
     return kind
 
@@ -122,7 +122,8 @@ def places(under_test: StoreUnderTest, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def refused_unless(condition: bool, work: Callable[[], object], message: str) -> bool:
-    """Does the work; whether it was done. It must be, or be refused with this message, as the condition says."""
+    """Does the work. Returns whether it was done. It must be, or be refused with this message, as the condition
+    says."""
     if condition:
         work()
         return True
@@ -229,7 +230,7 @@ class TestTables:
         assert (t.events() == before) == (not done)
 
     def test_rename(self, places: Places, kind: str) -> None:
-        """A table at its default place in a database that has been there before the rules were."""
+        """A table at its default location in a database that was there before the rules."""
         if kind not in REGISTERED:
             return
         t = places.under_test
@@ -240,7 +241,7 @@ class TestTables:
         new = t.get("t")
         new.tableName = "u"
         t.alter("t", new)
-        moved = kind in (*TOUCHED, "outside")  # that the database lies there makes the directory outside a declared one
+        moved = kind in (*TOUCHED, "outside")  # the database's location makes the outside directory a declared one
         assert t.get("u").sd.location == places.location(kind, "u" if moved else "t")
         assert places.has_data(kind, "u" if moved else "t") in (None, True)
 
@@ -255,12 +256,12 @@ class TestTables:
 @pytest.mark.parametrize("kind", REGISTERED)
 @pytest.mark.parametrize("exists", [False, True], ids=["absent", "empty"])
 def test_a_place_at_which_nothing_is_yet_has_no_files(places: Places, kind: str, exists: bool) -> None:
-    """As far as this server may look whether that is so: Hive looks everywhere, and says so after SET LOCATION."""
+    """As far as this server may check it: Hive checks everywhere, and says so after SET LOCATION."""
     t = places.under_test
     path = places.path(kind)
     if exists and path is not None:
         path.mkdir(parents=True)
-    # A link of others leads to who knows where, and what is on another host nobody has asked about.
+    # A link of others may lead anywhere, and other hosts are not accessed.
     expected = NONE if kind in (*TOUCHED, "outside") else {}
     moved = t.create_table("t", parameters={"EXTERNAL": "TRUE", **CLAIM, **FIGURES}, tableType="EXTERNAL_TABLE")
     moved.sd.location = places.location(kind)
@@ -293,7 +294,7 @@ class TestPartitions:
 
     @pytest.mark.parametrize("figures", [FIGURES, FIGURES_OF_HIVE_2], ids=["all", "some"])
     def test_claims_of_add(self, places: Places, kind: str, figures: dict[str, str]) -> None:
-        """Spark's client claims that a partition with files has no rows, and Hive answers `count(*)` from that."""
+        """Spark's client claims that a partition with files has no rows, and Hive would answer `count(*)` from that."""
         if kind not in REGISTERED:
             return
         t = places.under_test
@@ -408,7 +409,7 @@ UNMADE = ("outside", "link", "remote")
 
 
 def marks(t: StoreUnderTest) -> set[tuple[str, str]]:
-    """What the database notes of locations that are left alone."""
+    """What the database stores about locations that are left alone."""
     names = {row.DB_ID: row.NAME for row in t.rows(DBS.c.DB_ID, DBS.c.NAME)}
     rows = t.rows(DATABASE_PARAMS.c.DB_ID, DATABASE_PARAMS.c.PARAM_KEY)
     return {(names[row.DB_ID], row.PARAM_KEY) for row in rows if "left_alone" in row.PARAM_KEY.lower()}
@@ -417,7 +418,7 @@ def marks(t: StoreUnderTest) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("field", ["locationUri", "managedLocationUri"])
 class TestDatabasesAndCatalogs:
-    """A database at a directory that is absent, empty or filled; managed tables below it, and drops of both."""
+    """A database at a directory that is missing, empty or filled; managed tables below it, and drops of both."""
 
     @pytest.mark.parametrize("state", ["absent", "empty"])
     def test_create_and_drop_database(self, places: Places, kind: str, field: str, state: str) -> None:
@@ -477,7 +478,7 @@ class TestDatabasesAndCatalogs:
         assert stored.parameters == {"own": "1"}
         assert (marks(t) != set()) == (not is_made)
         path = places.path(kind)
-        # As in Hive, the directory is made with the first table in it.
+        # As in Hive, the directory is created with the first table in it.
         assert path is None or path.is_dir() == (state == "filled")
         t.store.writes.databases.drop_database(DatabaseName(CATALOG, DATABASE), delete_data=True, cascade=False)
         assert path is None or path.exists() == (state == "filled" and kind not in TOUCHED)
@@ -508,7 +509,7 @@ class TestDatabasesAndCatalogs:
 
 
 class TestMarks:
-    """What the server notes of a database that it leaves alone is its own."""
+    """The server's note about a database that it leaves alone is protected."""
 
     def test_a_client_neither_sees_nor_sets_nor_removes_it(self, places: Places) -> None:
         t = places.under_test
@@ -549,7 +550,7 @@ class TestMarks:
         }
 
     def test_a_database_of_another_system_allows_nothing(self, places: Places) -> None:
-        """A REMOTE one is a name for what a connector reaches; this server makes no directory for it."""
+        """A REMOTE one is a name for what a connector reaches; this server creates no directory for it."""
         t = places.under_test
         places.fill("outside")
         t.create_database(
@@ -562,7 +563,8 @@ class TestMarks:
         assert places.has_data("outside")
 
     def test_what_was_kept_is_no_longer_ours(self, places: Places) -> None:
-        """A database made at its directory and dropped without its data: made there again, it is left alone."""
+        """A database created with its directory and dropped without its data: created there again, its files are left
+        alone."""
         t = places.under_test
         for delete_data in (False, True):
             t.create_database("x", locationUri=places.location("outside"))
@@ -587,7 +589,7 @@ def _fail_after_insert(t: StoreUnderTest, location: str, transaction: WriteTrans
 
 
 def test_a_database_that_is_elsewhere_already_stays_as_it_is(places: Places) -> None:
-    """Its own location sent again is no new one; dropped, its directory goes, as in Hive."""
+    """Its own location sent again is no new one; when it is dropped, its directory is deleted, as in Hive."""
     t = places.under_test
     found = t.store.reads.databases.get_database(DatabaseName(CATALOG, "declaring"))
     t.store.writes.databases.alter_database(DatabaseName(CATALOG, "declaring"), found)
@@ -598,7 +600,7 @@ def test_a_database_that_is_elsewhere_already_stays_as_it_is(places: Places) -> 
 
 @pytest.mark.parametrize("owner", ["table", "partition", "database", "truncate", "rename", "exchange", "steal"])
 def test_what_another_object_uses_stays(places: Places, owner: str) -> None:
-    """A location in the warehouse that is another object's: registered, and then dropped, emptied or renamed."""
+    """A location in the warehouse that belongs to another object: registered, and then dropped, emptied or renamed."""
     t = places.under_test
     t.create_table("victim")
     data = t.directory / "d.db" / "victim" / "data"

@@ -1,4 +1,4 @@
-"""A storage descriptor with very many entries costs what its entries cost, not what their square does."""
+"""The cost of a storage descriptor with very many entries is proportional to their number, not to its square."""
 
 from __future__ import annotations
 

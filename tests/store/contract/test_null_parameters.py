@@ -1,6 +1,6 @@
-"""Parameters whose values are NULL: a Hive that calls its metastore in its own process, or ran on Oracle, leaves them.
+"""Parameters whose values are NULL, written by a Hive with an embedded metastore, or on Oracle.
 
-No message can hold them. They count as absent, as in Hive.
+No message can contain them. They count as absent, as in Hive.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PARAMETERS = tuple(one for name, one in sorted(METADATA.tables.items()) if "PARA
 
 
 def add_null_parameters(server: Server) -> None:
-    """One to each object that may have parameters."""
+    """One for each object that may have parameters."""
     with server.database.writing() as connection:
         for kind in PARAMETERS:
             [owner] = (column for column in kind.primary_key if column.name != "PARAM_KEY")
@@ -37,7 +37,7 @@ def add_null_parameters(server: Server) -> None:
 
 
 def answers(server: Server) -> dict[str, Any]:
-    """All that is answered with parameters."""
+    """All replies that contain parameters."""
     reads = server.store.reads
     found: dict[str, Any] = {
         "database": [reads.databases.get_database(DatabaseName(CATALOG, "d"))],

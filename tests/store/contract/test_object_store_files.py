@@ -1,4 +1,4 @@
-"""A warehouse on S3, Azure and Google: what the server does with objects, and what of it other readers see."""
+"""A warehouse on S3, Azure and Google: what the server does with objects, and what other readers see of it."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def lake(lake_servers: LakeServers, lake_kind: str) -> Lake:
 
 @pytest.fixture(params=["object"])
 def store_kind(request: pytest.FixtureRequest) -> str:
-    """Files are no business of the cache's."""
+    """The cache does not affect files."""
     kind: str = request.param
     return kind
 
 
 @pytest.fixture(params=["sqlite"])
 def database_kind(request: pytest.FixtureRequest) -> str:
-    """Nor of the database's."""
+    """Neither does the database."""
     kind: str = request.param
     return kind
 
@@ -90,7 +90,7 @@ def test_directories_are_objects_as_hadoop_writes_them(catalog: StoreUnderTest, 
 
 
 def test_statistics(catalog: StoreUnderTest, lake: Lake) -> None:
-    """Objects that stand for directories are no files."""
+    """Objects that represent directories are not files."""
     lake.put("t/a", "t/deep/b", "t/_hidden", "t/.hidden/c", "t/deep/more/")
     made = catalog.create_table("t")
     assert (made.parameters["numFiles"], made.parameters["totalSize"]) == ("2", "10")
@@ -101,7 +101,7 @@ def test_statistics(catalog: StoreUnderTest, lake: Lake) -> None:
 
 
 def test_another_writer_is_seen_at_once(catalog: StoreUnderTest, lake: Lake) -> None:
-    """Drivers keep listings: the next statement would count what was there."""
+    """Drivers cache listings: otherwise the next statement would count the previous contents."""
     catalog.create_table("t")
     for number in range(3):
         lake.put(f"t/{number}")
@@ -173,7 +173,7 @@ def test_truncate_and_drops(catalog: StoreUnderTest, lake: Lake) -> None:
 
 @pytest.fixture
 def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of S3's methods that are called, as they are."""
+    """The names of the called S3 methods."""
     s3fs = pytest.importorskip("s3fs")
     sent: list[str] = []
     call = s3fs.S3FileSystem._call_s3
@@ -208,7 +208,7 @@ def test_dropped_partitions_are_listed_once_and_deleted_together(
 
 @dataclass
 class SlowCopies:
-    """Copying in the object store, which goes on when the test lets it."""
+    """Copying in the object store continues when the test permits it."""
 
     is_asked: threading.Event
     goes_on: threading.Event
@@ -230,7 +230,7 @@ def slow_copies(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowCopies]:
 
 
 def write_meanwhile(catalog: StoreUnderTest) -> None:
-    """On SQLite it waits for every other write that holds its lock."""
+    """On SQLite, it waits for each other write that holds its lock."""
     catalog.store.writes.databases.alter_database(
         DatabaseName(CATALOG, "default"), ttypes.Database(name="default", description="meanwhile", parameters={})
     )
@@ -252,7 +252,7 @@ def rename_t_to_u(catalog: StoreUnderTest) -> None:
 
 
 class TestTrash:
-    """What is deleted is to be had again for a while."""
+    """What was deleted can be restored for a while."""
 
     @pytest.fixture
     def warehouse_settings(self, lake: Lake) -> WarehouseSettings:
@@ -281,7 +281,7 @@ class TestTrash:
     def test_what_is_written_meanwhile_stays(
         self, catalog: StoreUnderTest, lake: Lake, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Who makes the table anew writes into the same directory."""
+        """A table that is created again writes into the same directory."""
         catalog.create_table("t")
         lake.put("t/a")
         copy_objects = remote_files.copy_objects
@@ -338,7 +338,7 @@ class TestOtherSchemes:
         assert lake.keys() == ["t/", "t/k=1/", "t/k=1/a"]
 
     def test_data_of_external_tables_stays(self, catalog: StoreUnderTest, lake: Lake) -> None:
-        """In the directory of a database, or of a table of it, that is dropped."""
+        """In the directory of a dropped database, or of a table in it."""
         external: dict[str, Any] = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
         catalog.create_table("t")
         catalog.create_table("u")
@@ -370,13 +370,13 @@ class _Findings:
 
 
 def other(lake: Lake, location: str) -> str:
-    """The same place under another scheme of the store."""
+    """The same location under another scheme of the store."""
     scheme = "s3" if lake.scheme == "s3a" else "s3a"
     return f"{scheme}{location.removeprefix(lake.scheme)}"
 
 
 def test_a_move_that_takes_long_holds_no_lock(catalog: StoreUnderTest, lake: Lake, slow_copies: SlowCopies) -> None:
-    """And what others have added meanwhile moves, too."""
+    """Files added by others meanwhile are moved, too."""
     catalog.create_table("t", keys=KEYS)
     catalog.add_partitions("t", ("1",))
     lake.put("t/k=1/a", "t/k=1/b")
@@ -514,7 +514,7 @@ def test_a_new_partition_costs_two_requests_however_much_is_there(
 
 @pytest.mark.parametrize("lake_kind", ["s3"])  # the gateway has no such storage class
 def test_an_archived_object_is_not_moved(catalog: StoreUnderTest, lake: Lake) -> None:
-    """It cannot be copied; what was copied already goes again."""
+    """It cannot be copied; what was copied is deleted again."""
     catalog.create_table("t")
     lake.put("t/a", "t/b")
     lake.put("t/c", storage_class="GLACIER")
@@ -530,7 +530,7 @@ def test_an_archived_object_is_not_moved(catalog: StoreUnderTest, lake: Lake) ->
 def test_a_move_that_fails_leaves_the_source_whole(
     catalog: StoreUnderTest, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was copied already goes again."""
+    """What was copied is deleted again."""
     catalog.create_table("t", keys=KEYS)
     catalog.add_partitions("t", ("1",))
     lake.put("t/k=1/a", "t/k=1/b")
@@ -562,7 +562,7 @@ def test_a_rolled_back_write_takes_its_directories_back(catalog: StoreUnderTest,
 def test_directories_of_many_partitions_are_made_at_the_same_time(
     catalog: StoreUnderTest, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each takes several requests: a thousand, one after another, would hold the table for most of a minute."""
+    """Each takes several requests: a thousand, one after another, would block the table for most of a minute."""
     make, together = remote_files.make_directory, threading.Barrier(8, timeout=60)
 
     def make_with_others(file_system: Any, path: str) -> bool:
@@ -598,7 +598,7 @@ def test_one_directory_that_cannot_be_made_takes_back_the_others(
 
 
 def test_a_bucket_that_is_not_there(catalog: StoreUnderTest, lake: Lake) -> None:
-    """None is made for a name that is misspelt."""
+    """None is created for a misspelt name."""
     place = catalog.context.warehouse.location(f"{lake.url_of('misspelt')}/x/y")
     with pytest.raises(ttypes.MetaException, match="unable to create one"):
         catalog.context.warehouse.make_directory(AllowedLocation(place, (place.parent,)))
@@ -606,7 +606,7 @@ def test_a_bucket_that_is_not_there(catalog: StoreUnderTest, lake: Lake) -> None
 
 
 def test_a_file_in_the_place_of_a_directory(catalog: StoreUnderTest, lake: Lake) -> None:
-    """On Azure a directory's marker would have its key."""
+    """On Azure, a directory's marker would have its key."""
     lake.put("file")
     warehouse = catalog.context.warehouse
     place = AllowedLocation(warehouse.location(f"{lake.root}/file"), (warehouse.location(lake.root),))

@@ -1,4 +1,4 @@
-"""Contract of partitions: every read agrees with what was written, in every spelling of a selection."""
+"""Contract of partitions: each read agrees with what was written, for each form of a selection."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ SELECTIONS: list[tuple[PartitionSelection, list[str]]] = [
 
 @pytest.mark.parametrize("order", [0, 1, None])
 def test_sort_columns_are_stored_as_hive_stores_them(catalog: StoreUnderTest, order: int | None) -> None:
-    """Of the lists of a descriptor Hive brings the names of this one into lower case."""
+    """In the lists of a descriptor, Hive lowers the case of these names."""
     sent = [ttypes.Order(" Id\t", order), ttypes.Order("V", 1)]
     stored = [ttypes.Order("id", order or 0), ttypes.Order("v", 1)]
     of_table = table(keys=KEYS)
     of_table.sd.sortCols, of_table.sd.bucketCols = copy.deepcopy(sent), ["Id"]
     catalog.store.writes.tables.create_table(of_table)
     assert (catalog.get("t").sd.sortCols, catalog.get("t").sd.bucketCols) == (stored, ["Id"])
-    for _ in range(2):  # the second time it is sent what is stored already
+    for _ in range(2):  # the second time, it is sent what is already stored
         changed = catalog.get("t")
         changed.sd.sortCols = copy.deepcopy(sent[1:])
         catalog.alter("t", changed)
@@ -165,7 +165,7 @@ def test_answers_are_the_callers(parted: StoreUnderTest) -> None:
 
 
 def test_reads_follow_writes(parted: StoreUnderTest) -> None:
-    """Each change shows in every read that comes after it."""
+    """Each change is visible in each later read."""
     store = parted.store
     assert len(parted.partitions("t")) == 6
     store.writes.partitions.add_partitions(TableName(*T), [new_partition("2024-01-03", "1")])

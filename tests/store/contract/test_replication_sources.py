@@ -1,4 +1,4 @@
-"""What is refused in a database that is a source of replication, and what follows where one has been loaded."""
+"""What is refused in a database that is a source of replication, and the effects in a database that was loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SETS_LOCATION = environment(alterTableOpType="alterLocation")
 
 
 def replicate(catalog: StoreUnderTest, name: str, policies: str = "1,2") -> None:
-    """Makes the database a source of replication, or with no policies an ordinary one."""
+    """Makes the database a source of replication; without policies, an ordinary database."""
     database = catalog.store.reads.databases.get_database(DatabaseName(CATALOG, name))
     database.parameters = {"repl.source.for": policies}
     catalog.store.writes.databases.alter_database(DatabaseName(CATALOG, name), database)
@@ -132,7 +132,7 @@ def test_partitions_follow_what_replication_has_put_elsewhere(
 
 
 def write(catalog: StoreUnderTest, *names: str) -> None:
-    """Files of the warehouse, as a client writes them before it adds what they belong to."""
+    """Files in the warehouse, as a client writes them before it adds what they belong to."""
     for name in names:
         path = catalog.directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +154,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("kind", "is_source"), [*((kind, True) for kind in KINDS), ("managed", False)])
 def test_files_of_new_partitions_are_told(catalog: StoreUnderTest, kind: str, is_source: bool) -> None:
-    """The replica copies what the event names: rows of a partition that was written before it was added were lost."""
+    """The replica copies what the event names: rows of a partition that were written before it was added were lost."""
     if is_source:
         replicate(catalog, "d")
     catalog.create_table(keys=[("dt", "string")], **KINDS[kind])

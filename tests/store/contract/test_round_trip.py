@@ -1,4 +1,4 @@
-"""Any table that is created reads back equal, on its own and among others."""
+"""Any table that is created is read back equal, alone and among others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is read to see whether a directory is used by others, and whose it is by names alone."""
+"""How much is read to determine whether others use a directory, and which tables are found by names alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PARTITIONS = 1_500
 
 @pytest.fixture(params=["object"])
 def store_kind(request: pytest.FixtureRequest) -> str:
-    """Files are no business of the cache's."""
+    """The cache does not affect files."""
     kind: str = request.param
     return kind
 
@@ -67,7 +67,7 @@ def warehouse_settings(tmp_path: Path, max_tables: int, max_partitions: int) -> 
 
 @contextmanager
 def rows_read(connection: Connection, counted: list[int]) -> Iterator[None]:
-    """How many rows the database itself says it has read; on SQLite, by its plans, -1 for a whole table SDS."""
+    """The number of rows that the database says it has read; on SQLite, by its plans, -1 for a whole table SDS."""
     kind = connection.dialect.name
 
     def count() -> int:
@@ -147,7 +147,7 @@ def test_partitions_are_not_read(catalog: StoreUnderTest) -> None:
     ],
 )
 def test_a_table_is_found_by_any_spelling(catalog: StoreUnderTest, stored: str, place: str) -> None:
-    """Another metastore may have written it; what it is compared with is a root, or has another scheme of its store."""
+    """Another metastore may have written it; it is compared with a root, or with another scheme of its store."""
     catalog.create_table("t")
     with catalog.database.writing() as connection:
         connection.execute(SDS.update().values(LOCATION=stored))
@@ -161,7 +161,7 @@ def test_a_table_is_found_by_any_spelling(catalog: StoreUnderTest, stored: str, 
     ("other", "is_own"), [("s3a://bucket/other", True), ("s3a://bucket/same", False), ("s3://bucket/same", False)]
 )
 def test_databases_at_one_place_by_any_spelling(catalog: StoreUnderTest, other: str, is_own: bool) -> None:
-    """Names put a table of each at the same directory."""
+    """By their names, a table of each is at the same directory."""
     for name, place in (("x", "s3a://bucket/same"), ("y", other)):
         catalog.create_database(name)
         catalog.store.writes.tables.create_table(table("t", dbName=name))
@@ -178,7 +178,7 @@ def test_databases_at_one_place_by_any_spelling(catalog: StoreUnderTest, other: 
 
 @pytest.mark.parametrize("kind", ["partition", "table"])
 def test_a_table_at_the_root_deletes_nothing_of_others(catalog: StoreUnderTest, kind: str) -> None:
-    """All tables lie below it: a directory of its partitions is as much theirs."""
+    """All tables are below it: a directory of its partitions is also theirs."""
     t = catalog
     t.create_table("victim")
     data = t.directory / "d.db" / "victim" / "data"
@@ -198,7 +198,7 @@ def test_a_table_at_the_root_deletes_nothing_of_others(catalog: StoreUnderTest, 
 
 
 class TestOtherPartitions:
-    """Of one table: one that lies in the directory of another, in that of several, and in one that is nobody's."""
+    """Of one table: one within the directory of another, one within those of several, and one outside of all."""
 
     @pytest.fixture
     def t(self, catalog: StoreUnderTest) -> StoreUnderTest:
@@ -235,7 +235,7 @@ class TestOtherPartitions:
         assert self.data(t) == {"k=7/l=c", "k=9/l=z"}
 
     def test_one_that_lies_elsewhere_itself(self, t: StoreUnderTest) -> None:
-        """Its name alone takes no directory."""
+        """Its name alone determines no directory."""
         moved = next(each for each in t.partitions("t") if each.values == ["1", "a"])
         moved.sd.location = f"file:{t.directory}/elsewhere"
         t.store.writes.partitions.alter_partitions(TableName(CATALOG, DATABASE, "t"), [moved])
@@ -273,13 +273,13 @@ class TestOtherPartitions:
 
 
 class TestPartitionsPutIntoDirectoriesOfOthers:
-    """The files in the directory of a partition are as much those of another one that was put there."""
+    """The files in the directory of a partition also belong to another one located there."""
 
     GUESTS = ("t/p=1", "t/p=1/below", "//t/p=1/", "elsewhere", "elsewhere/below")
 
     @pytest.fixture(params=GUESTS)
     def t(self, catalog: StoreUnderTest, request: pytest.FixtureRequest) -> StoreUnderTest:
-        """`p=1` in its directory, `p=2` at a place of its own; `p=9` at, or below, one of the two."""
+        """`p=1` in its directory, `p=2` at a location of its own; `p=9` at, or below, one of the two."""
         catalog.create_table("t", keys=[("p", "string")], parameters=self.parameters)
         catalog.add_partitions("t", ("1",), ("3",))
         catalog.add_partitions("t", ("2",), location=f"file:{catalog.directory}/d.db/elsewhere")
@@ -305,7 +305,7 @@ class TestPartitionsPutIntoDirectoriesOfOthers:
 
     @staticmethod
     def names(place: str) -> tuple[str, str]:
-        """The partition whose directory it is, and the other one."""
+        """The partition that owns the directory, and the other one."""
         return ("p=1", "p=2") if place.startswith("t/") else ("p=2", "p=1")
 
     def test_drop(self, t: StoreUnderTest, place: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -349,7 +349,7 @@ class TestPartitionsPutIntoDirectoriesOfOthers:
 
     @pytest.mark.parametrize("max_partitions", [2, 3], indirect=True)
     def test_a_larger_table_is_not_looked_through(self, t: StoreUnderTest, place: str, max_partitions: int) -> None:
-        """Three are left, of which one lies in the directory of the dropped one."""
+        """Three remain, one of which is within the directory of the dropped one."""
         everything = self.data(t)
         self.drop(t, self.names(place)[0])
         assert (self.data(t) == everything) == (max_partitions == 3)
@@ -380,7 +380,7 @@ def statements_of(t: StoreUnderTest, counted: list[int]) -> Iterator[None]:
 
 
 def test_drops_of_a_database_elsewhere_do_not_search(catalog: StoreUnderTest, tmp_path: Path) -> None:
-    """Its tables lie where their names put them: the number of statements and of tables has nothing to do with it."""
+    """Its tables are located by their names: the number of statements and of tables does not depend on it."""
     t = catalog
     t.create_database("x", locationUri=f"file:{tmp_path}/x")
     t.create_database("y", locationUri=f"file:{tmp_path}/y")
@@ -427,7 +427,7 @@ def test_a_database_with_tables_elsewhere_searches_once(catalog: StoreUnderTest)
 
 
 def test_tables_of_two_databases_at_one_place(catalog: StoreUnderTest, tmp_path: Path) -> None:
-    """Their names put both there: neither drop deletes what is the other's, until it is alone."""
+    """By their names, both are there: neither drop deletes the other's files while both exist."""
     t = catalog
     for name in ("x", "y"):
         t.create_database(name, locationUri=f"file:{t.directory}/same")
@@ -448,7 +448,7 @@ def test_tables_of_two_databases_at_one_place(catalog: StoreUnderTest, tmp_path:
 def test_partitions_of_external_tables_keep_the_directory_of_their_database(
     catalog: StoreUnderTest, tmp_path: Path, place: str
 ) -> None:
-    """Their table lies elsewhere. What the database owns goes all the same."""
+    """Their table is elsewhere. What the database owns is deleted anyway."""
     t = catalog
     external = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
     t.create_table("e", keys=[("k", "string")], location=f"file:{tmp_path}/elsewhere", **external)
@@ -467,7 +467,8 @@ def test_partitions_of_external_tables_keep_the_directory_of_their_database(
 
 
 def test_a_table_around_another_database(catalog: StoreUnderTest) -> None:
-    """By its name, a table of `x` lies around the directory of `inner`: its tables' drops leave their files."""
+    """By its name, a table of `x` surrounds the directory of `inner`: drops of its tables leave the files of
+    `inner`."""
     t = catalog
     t.create_database("x", locationUri=f"file:{t.directory}/outer")
     t.store.writes.tables.create_table(table("u", dbName="x"))
@@ -504,8 +505,8 @@ def test_more_tables_than_are_compared(catalog: StoreUnderTest, caplog: pytest.L
 
 
 def test_a_soft_drop_orders_no_deletion_elsewhere(catalog: StoreUnderTest, tmp_path: Path) -> None:
-    """A cleaner deletes what is in the queue without asking: no other table's files, none outside, and
-    with a partition none of its table get there."""
+    """A cleaner deletes what is in the queue without checks: no other table's files, none outside, and with a partition
+    none of its table are queued."""
     t = catalog
     t.create_table("victim", keys=[("k", "string")])
     (t.directory / "d.db" / "victim" / "k=1").mkdir()
@@ -542,7 +543,7 @@ def test_a_soft_drop_orders_no_deletion_elsewhere(catalog: StoreUnderTest, tmp_p
 
 
 def test_what_was_dropped_softly_waits_where_its_table_was_moved_to(catalog: StoreUnderTest) -> None:
-    """The cleaner was told the place of before, and of the partition's table under its new name: there was no such
+    """The cleaner got the previous location, and that of the partition's table under its new name: there was no such
     partition, so it deleted what a new table of the old name had put there."""
     t = catalog
     acid = {"transactional": "true"}

@@ -1,7 +1,7 @@
-"""Writes whose file system falls silent at any operation: nobody else waits, and the write is whole or not done.
+"""Writes whose file system stops answering at any operation: no other waits, and the write is complete or not done.
 
-The fault is in the functions that touch this machine's files: one of them does not return before the test lets it. On
-SQLite, where a write that holds its locks keeps out all others, another client's write goes through meanwhile.
+The fault is in the functions that access this machine's files: one of them does not return before the test releases it.
+On SQLite, where a write that holds its locks blocks all others, another client's write succeeds meanwhile.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LONG_S = 60.0
 
 
 class Disk:
-    """Falls silent at one of the operations to come."""
+    """Stops answering at one of the following operations."""
 
     def __init__(self) -> None:
         self.silent_at = 0
@@ -58,7 +58,7 @@ class Disk:
         self._within = threading.local()
 
     def begin(self, silent_at: int) -> None:
-        """Counts from here; at the operation of this number (from 1) it is silent until `answers` is set."""
+        """Counts from here; the operation of this number (from 1) hangs until `answers` is set."""
         self.count, self.silent_at, self.names = 0, silent_at, []
         self.is_asked.clear()
         self.answers.clear()
@@ -69,7 +69,7 @@ class Disk:
 
     @contextmanager
     def at_work(self, name: str) -> Iterator[None]:
-        """Around an operation. What it consists of is no operation of its own."""
+        """Around an operation. Its parts are not counted separately."""
         if getattr(self._within, "operation", False):
             yield
             return
@@ -110,14 +110,14 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
 
 @pytest.fixture(params=["object"])
 def store_kind(request: pytest.FixtureRequest) -> str:
-    """Files are no business of the cache's."""
+    """The cache does not affect files."""
     kind: str = request.param
     return kind
 
 
 @pytest.fixture(params=["sqlite"])
 def database_kind(request: pytest.FixtureRequest) -> str:
-    """The one where a write keeps out all others."""
+    """The one where a write blocks all others."""
     kind: str = request.param
     return kind
 
@@ -140,7 +140,7 @@ def warehouse_settings(tmp_path: Path, limit_s: float) -> WarehouseSettings:
 
 
 class World:
-    """A database with tables and files, and what has become of them."""
+    """A database with tables and files, and their state afterwards."""
 
     def __init__(self, t: StoreUnderTest, name: str) -> None:
         self.t = t
@@ -166,7 +166,7 @@ class World:
         return ttypes.Partition(values=[value], dbName=self.name, tableName=owner, sd=sd, parameters={})
 
     def state(self) -> tuple[Any, ...]:
-        """Rows and files, without what is hidden and without the database's name."""
+        """Rows and files, without hidden files and the database's name."""
         store = self.t.store
         rows: dict[str, Any] = {}
         if self.name in store.reads.databases.get_database_names(CATALOG):
@@ -273,7 +273,7 @@ QUICK = ("add_partitions", "alter_table", "rename_table", "exchange_partitions",
 
 
 def write_meanwhile(t: StoreUnderTest) -> None:
-    """Another client's write, which touches no file."""
+    """Another client's write, which accesses no file."""
     t.store.writes.databases.alter_database(
         DatabaseName(CATALOG, "default"), ttypes.Database(name="default", description="meanwhile", parameters={})
     )
@@ -284,7 +284,7 @@ def waited_for(future: Future[Any]) -> BaseException | None:
 
 
 def numbers_of(world_of: Callable[[str], World], disk: Disk, case: Case) -> tuple[list[str], tuple[Any, ...]]:
-    """The operations of the call in their order, and what it leads to."""
+    """The operations of the call in their order, and its result."""
     world = world_of("usual")
     disk.begin(0)
     case.call(world)
@@ -312,7 +312,7 @@ def _wait_until_idle(t: StoreUnderTest) -> None:
 def test_a_silent_file_system_holds_no_lock_and_the_write_ends_as_usual(
     under_test: StoreUnderTest, world_of: Callable[[str], World], disk: Disk, kind: str, is_every: bool
 ) -> None:
-    """It answers in the end: as if it had answered at once."""
+    """It answers in the end: with the same result as if it had answered at once."""
     case = CASES[kind]
     operations, usual = numbers_of(world_of, disk, case)
     assert operations
@@ -327,7 +327,7 @@ def test_a_silent_file_system_holds_no_lock_and_the_write_ends_as_usual(
             write_meanwhile(under_test)
             done = operations[:number]
             if case.moves and "rename" in done and "delete_file" not in done:
-                # The move may not be left to another attempt: it fails, and is undone when it is done.
+                # The move must not be left to another attempt: it fails, and is undone when it is done.
                 error = waited_for(call)
                 assert isinstance(error, TException)
                 assert "did not answer within" in str(error)
@@ -357,7 +357,7 @@ SHORT = ("create_table", "rename_table", "truncate_under_write_id")
 def test_a_file_system_that_stays_silent_fails_the_call_within_the_limit(
     under_test: StoreUnderTest, world_of: Callable[[str], World], disk: Disk, kind: str, is_every: bool
 ) -> None:
-    """And changes nothing; what comes after the commit is logged and left, and with TRUNCATE said."""
+    """And changes nothing; failures after the commit are logged, and reported by TRUNCATE."""
     case = CASES[kind]
     operations, usual = numbers_of(world_of, disk, case)
     with ThreadPoolExecutor(1) as threads, ExitStack() as stack:

@@ -210,7 +210,7 @@ COUNTED = {"numFiles": "1", "totalSize": "7", "numFilesErasureCoded": "0"}
 def test_a_renamed_partition_claims_what_it_claimed_of_its_columns(
     parted: StoreUnderTest, counted: dict[str, str], claims: str | None, kept: set[str]
 ) -> None:
-    """Whether or not its files were counted before: by that, its statistics would never be merged or planned with."""
+    """Whether or not its files were counted before: otherwise, its statistics would never be merged or used."""
     store, table = parted.store, TableName(*T)
     store.writes.statistics.update_partition_column_statistics([of_partition("dt=a", longs(), strings())])
     [stored] = store.reads.partitions.get_partitions(PartitionQuery(table, ByValues(("a",)))).partitions
@@ -226,7 +226,7 @@ def test_a_renamed_partition_claims_what_it_claimed_of_its_columns(
         renamed.parameters["COLUMN_STATS_ACCURATE"] = claims
     store.writes.partitions.rename_partition(table, ["a"], renamed)
     [found] = store.reads.partitions.get_partitions(PartitionQuery(table, ByValues(("z",)))).partitions
-    if counted == COUNTED:  # nothing was judged: what the client says
+    if counted == COUNTED:  # nothing was checked: the client's claim
         kept = set(accurate_columns({"COLUMN_STATS_ACCURATE": claims or ""}))
     assert accurate_columns(found.parameters) == kept
     [statistics] = store.reads.statistics.get_partition_column_statistics(StatisticsQuery(table, ["id", "v"]), ["dt=z"])

@@ -40,7 +40,7 @@ def changed(found: ttypes.Table, **fields: Any) -> ttypes.Table:
 
 
 def set_location(catalog: StoreUnderTest, value: str, location: str) -> None:
-    """Of the partition with this value, straight into the database."""
+    """Of the partition with this value, written directly to the database."""
     name = PARTITIONS.c.PART_NAME == f"dt={value}"
     of_it = SDS.c.SD_ID.in_(select(PARTITIONS.c.SD_ID).where(name))
     run_write(
@@ -50,7 +50,7 @@ def set_location(catalog: StoreUnderTest, value: str, location: str) -> None:
 
 
 def write_statistics(catalog: StoreUnderTest, name: str = "t") -> None:
-    """Column statistics of `id` and `v` for the table and all its partitions, straight into the database."""
+    """Column statistics of `id` and `v` for the table and all its partitions, written directly to the database."""
 
     def write(transaction: Any) -> None:
         connection = transaction.connection
@@ -117,7 +117,7 @@ class TestProperties:
     def test_no_location_sent_is_no_change_of_it(self, catalog: StoreUnderTest, location: str | None) -> None:
         """Whatever the kind of the table, with or without keys, renamed or not.
 
-        Of a table without keys whose files are to be counted it is refused (`test_new_tables_without_a_part`).
+        For a table without keys whose files are to be counted, it is refused (`test_new_tables_without_a_part`).
         """
         kinds = {
             "managed": table,
@@ -142,7 +142,7 @@ class TestProperties:
 
     @pytest.mark.parametrize("kind", [None, ""])
     def test_a_table_with_an_empty_text_is_no_view(self, catalog: StoreUnderTest, kind: str | None) -> None:
-        """Clients of Thrift for Go write all fields that are not optional: what is not set is empty."""
+        """Thrift clients in Go write all fields that are not optional: unset ones are empty."""
         empty = {"tableType": kind, "viewOriginalText": "", "viewExpandedText": ""}
         catalog.store.writes.tables.create_table(table("managed", **empty))
         catalog.store.writes.tables.create_table(table("external", parameters={"EXTERNAL": "TRUE"}, **empty))
@@ -179,8 +179,8 @@ class TestProperties:
     def test_rows_that_the_statistics_job_has_counted_already_are_not_exact_twice(
         self, catalog: StoreUnderTest, is_partition: bool, rows: str, more: str, is_believed: bool
     ) -> None:
-        """The job had counted the files of an INSERT that had not told of its rows yet. It tells that there are as many
-        more as the number that it reads, and of the files that it finds, to which `more` are written meanwhile."""
+        """The job had counted the files of an INSERT that had not reported its rows yet. The INSERT adds its rows to
+        the number that it reads, and reports the files that it finds, including `more` that are written meanwhile."""
         note = "1:3:17:d:5:reading:0"
         exact = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
         figures = {"numFiles": "1", "totalSize": "3", "numFilesErasureCoded": "0"}
@@ -216,7 +216,7 @@ class TestProperties:
     def test_rows_added_to_the_count_of_the_statistics_job_are_not_exact_where_no_files_are_listed(
         self, catalog: StoreUnderTest, rows: str, is_believed: bool
     ) -> None:
-        """So does an INSERT of Trino, which leaves the claim that it finds, and forbids to look at the files."""
+        """So does an INSERT of Trino, which keeps the claim that it finds, and forbids counting the files."""
         keep = environment(DO_NOT_UPDATE_STATS="true")
         made = catalog.create_table()
         exact = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
@@ -246,7 +246,7 @@ class TestProperties:
     def test_the_word_not_to_measure_stays_where_hive_would_not_look(
         self, catalog: StoreUnderTest, keys: list[tuple[str, str]], context: dict[str, str], stays: bool
     ) -> None:
-        """Iceberg's commits send it in the table and in the context, and read it back."""
+        """Iceberg's commits send it in the table and in the context, and read it again."""
         found = catalog.create_table(keys=keys)
         (catalog.path(found.sd.location) / "f").write_bytes(b"123")
         sent = changed(found, parameters={**found.parameters, "DO_NOT_UPDATE_STATS": "true"})
@@ -397,7 +397,7 @@ class TestRename:
             catalog.get("t")
 
     def test_partitions_in_similar_directories_stay(self, catalog: StoreUnderTest) -> None:
-        """Case matters, and no character stands for others."""
+        """Case matters, and no character matches others."""
         before = catalog.create_table("t_1", keys=[("dt", "string")])
         root = str(before.sd.location)
         similar = [f"{root.removesuffix('t_1')}{name}/p" for name in ("T_1", "tx1", "t_11", "t_1.x")]
@@ -410,7 +410,7 @@ class TestRename:
 
     @pytest.mark.parametrize("database", ["d", "e"])
     def test_partitions_at_the_directory_of_the_table_follow(self, catalog: StoreUnderTest, database: str) -> None:
-        """However it is spelled: their files move with it."""
+        """Whatever its spelling: their files move with it."""
         catalog.create_database("e")
         before = catalog.create_table(keys=[("dt", "string")])
         root = str(before.sd.location)
@@ -435,7 +435,7 @@ class TestRename:
     def test_partitions_under_another_scheme_of_the_store_follow(
         self, catalog: StoreUnderTest, root: str, others: tuple[str, ...], elsewhere: str
     ) -> None:
-        """They name the objects that are moved, and go on to name them so."""
+        """They name the objects that are moved, and still name them afterwards."""
         before = catalog.create_table(location=root, keys=[("dt", "string")])
         places = [f"{root}/1", *(f"{other}/2" for other in others), *others]
         stays = [f"{elsewhere}/3", f"{others[0]}2/4"]
@@ -478,7 +478,7 @@ class TestRename:
     def test_a_new_location_takes_the_claims_of_statistics_with_it(
         self, catalog: StoreUnderTest, make: Any, is_renamed: bool
     ) -> None:
-        """Other files are the table's from then on, whatever else an alter changes."""
+        """The table has other files from then on, whatever else an alter changes."""
         catalog.store.writes.tables.create_table(make())
         found = catalog.get()
         found.parameters |= {"numRows": "5", "numFiles": "7", "totalSize": "9", "COLUMN_STATS_ACCURATE": ACCURATE}

@@ -35,7 +35,7 @@ KEEPS_FILES = Writer(options=environment(truncateSkipDataDeletion="true"))
 
 @contextmanager
 def refused_deletions(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
-    """The file system does not delete what has this name."""
+    """The file system does not delete files of this name."""
     delete = local_files.delete_in
 
     def refuse(directory: int, entry: str) -> None:
@@ -141,7 +141,7 @@ def test_transaction_rows_go(catalog: StoreUnderTest) -> None:
 
 
 def insert_partitions(catalog: StoreUnderTest, number: int) -> None:
-    """Adds bare partition rows of table `t`, straight into the database."""
+    """Adds bare partition rows of table `t`, directly in the database."""
     table_id = catalog.get().id
     width = 5_000
 
@@ -269,7 +269,7 @@ class TestTruncate:
 
     @pytest.mark.parametrize("is_around", [True, False])
     def test_a_partition_that_holds_the_others(self, catalog: StoreUnderTest, is_around: bool) -> None:
-        """At the directory of its table, or around it, it is emptied with them or not at all."""
+        """At the directory of its table, or around it, it is emptied with the others or not at all."""
         place = f"file:{catalog.directory}/place"
         catalog.create_table(location=f"{place}/t" if is_around else place, keys=[("dt", "string")])
         catalog.add_partitions("t", ("0",), location=f"{place}/")
@@ -306,7 +306,7 @@ class TestTruncate:
     def test_files_that_cannot_be_deleted_fail_the_call(
         self, catalog: StoreUnderTest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Their rows are still read; an answer from statistics would say that there are none."""
+        """Their rows are still read; statistics would say that there are none."""
         before = catalog.create_table(parameters={"numRows": "5", "COLUMN_STATS_ACCURATE": ACCURATE})
         for name in ("f", "stuck"):
             (catalog.path(before.sd.location) / name).write_bytes(b"1")
@@ -357,7 +357,7 @@ class TestTruncate:
 
     @pytest.mark.parametrize("purge", ["TRUE", "FALSE"])
     def test_an_iceberg_table_keeps_its_files(self, catalog: StoreUnderTest, purge: str) -> None:
-        """Hive 4 has deleted the rows by a commit of the table's own: the files are those of its snapshots."""
+        """Hive 4 has deleted the rows by a commit of the table's own format: the files belong to its snapshots."""
         statistics = {"numRows": "5", "numFiles": "1", "totalSize": "9", "COLUMN_STATS_ACCURATE": ACCURATE}
         parameters = {"table_type": "ICEBERG", "external.table.purge": purge, **statistics}
         catalog.store.writes.tables.create_table(external(parameters=parameters))
@@ -459,7 +459,7 @@ class TestMaterializedViews:
                 catalog.create_table(view, tableType="MATERIALIZED_VIEW", creationMetadata=metadata)
             taken.append(counted[0])
             assert catalog.get(view).creationMetadata.tablesUsed == set(some)
-        assert taken[1] <= taken[0] + 5  # of the read that follows, which may be a load; twenty are more
+        assert taken[1] <= taken[0] + 5  # of the following read, which may be a load; twenty are more
         metadata = ttypes.CreationMetadata("hive", "d", "none", tablesUsed={"d.s1", "d.absent", "d.s2"})
         with pytest.raises(ttypes.MetaException, match=r"hive\.d\.absent table not found"):
             catalog.create_table("none", tableType="MATERIALIZED_VIEW", creationMetadata=metadata)

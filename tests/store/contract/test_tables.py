@@ -137,7 +137,7 @@ def test_table_types(catalog: StoreUnderTest, kind: str, parameters: dict[str, s
 def test_hive_4_asks_in_the_context_for_an_external_table(
     catalog: StoreUnderTest, kind: str, asked: str, stored: str, external: str | None
 ) -> None:
-    """For each Iceberg table that its user did not call external."""
+    """For each Iceberg table that its user did not declare external."""
     options = environment(create_table_as_external=asked)
     catalog.store.writes.tables.create_table(table(tableType=kind, parameters={"k": "v"}), options=options)
     found = catalog.get()

@@ -1,6 +1,6 @@
-"""Names as long as their columns, in characters of four bytes: an index of PostgreSQL may not have room for them.
+"""Names as long as their columns, in characters of four bytes: they may be too long for an index of PostgreSQL.
 
-Each is stored or refused as a value, and does no harm to what follows.
+Each is stored or refused as a value, and does not affect later calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TableName(CATALOG, "d", "t")
 
 
 def many_bytes(length: int) -> str:
-    """At random, so that no database makes them shorter."""
+    """Random, so that no database compresses them."""
     draw = random.Random(length)
     return "".join(chr(draw.randrange(0x20000, 0x2A6D0)) for _ in range(length))
 

@@ -87,7 +87,7 @@ def test_refused(catalog: StoreUnderTest, sent: ttypes.Table, text: str) -> None
 def test_only_a_table_with_files_of_hives_becomes_transactional(
     catalog: StoreUnderTest, files: list[str], is_taken: bool, keys: list[tuple[str, str]] | None
 ) -> None:
-    """Of others the compactor would lose the rows: the bucket is in the name."""
+    """The compactor would lose the rows of other files: the bucket is in the name."""
     orc = "org.apache.hadoop.hive.ql.io.orc"
     sent = table(keys=keys or [])
     sent.sd.inputFormat, sent.sd.outputFormat = f"{orc}.OrcInputFormat", f"{orc}.OrcOutputFormat"

@@ -1,4 +1,4 @@
-"""A TCP relay before a database server that can cut a connection around its COMMIT, or within an answer."""
+"""A TCP relay before a database server that can cut a connection at its COMMIT, or within an answer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _COMMIT = re.compile(rb"COMMIT(?!TED)")
 class Relay:
     """Forwards connections of 127.0.0.1 to a port.
 
-    Armed, it cuts the next connection over which a COMMIT comes from the client: ``deliver`` says whether the database
-    still gets it. ``cut`` is set once the database has closed its side: it has done then what it was going to do.
+    When armed, it cuts the next connection over which a client sends a COMMIT: ``deliver`` determines whether the
+    database still gets it. ``cut`` is set once the database has closed its side, after it has finished.
     """
 
     def __init__(self, target_port: int) -> None:
@@ -31,17 +31,17 @@ class Relay:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def arm(self, *, deliver: bool) -> None:
-        """Cut at the next COMMIT."""
+        """Cuts at the next COMMIT."""
         self.cut.clear()
         self._was_armed, self._deliver = True, deliver
 
     def cut_answers_after(self, size: int) -> None:
-        """Cut once so many more bytes have come from the database."""
+        """Cuts after this many more bytes from the database."""
         self.cut.clear()
         self._bytes_left = size
 
     def close(self) -> None:
-        """Accept no more."""
+        """Accepts no more connections."""
         self._listener.close()
 
     def _accept(self) -> None:
@@ -62,7 +62,7 @@ class Relay:
                         server.sendall(data)
                     break
                 server.sendall(data)
-        # The server answers what it got, finds the end of the conversation and closes its half.
+        # The server answers what it got, reads the end of the conversation and closes its half.
         with contextlib.suppress(OSError):
             server.shutdown(socket.SHUT_WR)
 

@@ -1,6 +1,6 @@
-"""Two changes of one object at the same time: one is made after the other, sees what it did, and is logged after it.
+"""Two concurrent changes of one object: one is made after the other, sees its effect, and is logged after it.
 
-The first is held when it has written its rows, the second has read what it wants to read by then, or waits.
+The first is stopped when it has written its rows; the second has completed its reads by then, or waits.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Do = Callable[[Server], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """What happens at once, and what there is afterwards."""
+    """The concurrent changes, and the state afterwards."""
 
     first: Do
     second: Do
@@ -141,7 +141,7 @@ def open_replicated(server: Server) -> None:
 
 
 def abort_replicated(server: Server) -> None:
-    """Marks the database as one that cannot be replicated to any more."""
+    """Marks the database as one to which nothing can be replicated any more."""
     [txn_id] = server.transactions.store.get_replayed_txns_for_policy("d.*").replTxnMapEntry.values()
     server.transactions.abort(int(txn_id))
 
@@ -160,7 +160,7 @@ def create_view(server: Server) -> None:
 
 
 def rebuild_view(server: Server) -> None:
-    """From table u, no longer from t."""
+    """From table u instead of t."""
     metadata = ttypes.CreationMetadata(CATALOG, "d", "v", {"d.u"}, materializationTime=2)
     server.objects.writes.tables.update_creation_metadata(TableName(CATALOG, "d", "v"), metadata)
 
@@ -174,7 +174,7 @@ def add_column(server: Server) -> None:
 
 
 def call_of(server: Server) -> Call:
-    """Of a client of this server."""
+    """From a client of this server."""
     return cast(Call, SimpleNamespace(stores=SimpleNamespace(reads=server.objects.reads, writes=server.objects.writes)))
 
 
@@ -244,7 +244,7 @@ def schedule(server: Server) -> None:
 
 
 def begin_execution(server: Server) -> None:
-    """Of the scheduled query, so long ago that it counts as stuck."""
+    """An execution of the scheduled query, old enough to count as stuck."""
     with server.database.write_engine.begin() as connection:
         connection.execute(update(SCHEDULED_QUERIES).values(NEXT_EXECUTION=1))
     server.auxiliary.scheduled_queries.poll("n")
@@ -286,7 +286,7 @@ def drop_role(name: str) -> Do:
 
 
 def grant_role(server: Server) -> None:
-    """The role `outer` to the role `inner`."""
+    """Grants the role `outer` to the role `inner`."""
     roles = server.auxiliary.roles
     roles.grant_role("outer", "inner", ttypes.PrincipalType.ROLE, "g", ttypes.PrincipalType.USER, grant_option=False)
 

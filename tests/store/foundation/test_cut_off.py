@@ -1,4 +1,4 @@
-"""A thread that waits for the database is freed by another one."""
+"""A thread that waits for the database is released by another one."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def test_a_thread_that_waits_for_the_database_is_cut_off(empty_database: Databas
 def test_a_call_that_was_cut_off_is_not_begun_again(
     initialized_database: Database, run: Callable[[Database, Work], None]
 ) -> None:
-    """As a lost connection it would be: the thread stays stuck, and a write is committed that was given up."""
+    """Otherwise it would be treated as a lost connection: the thread would stay stuck, and an abandoned write be
+    committed."""
     database = initialized_database
     sleep = LONG.get(database.dialect, WITHOUT_END)
     holding, runs, raised = threading.Event(), [], []
@@ -126,8 +127,8 @@ def test_a_call_that_was_cut_off_is_not_begun_again(
 def test_whatever_fails_on_a_connection_that_was_cut_off_is_its_end(
     initialized_database: Database, run: Callable[[Database, Work], None], failure: Exception
 ) -> None:
-    """Not the end of what else the thread does: its next call is run again as any other. Until then it gets no other
-    connection, for what the call might still do."""
+    """It does not end the thread's other work: its next call is run again as any other. Until then, it gets no other
+    connection, because of what the call might still do."""
     database, runs = initialized_database, 0
 
     def fail_once_cut_off(connection: Connection) -> None:
@@ -178,7 +179,7 @@ def test_a_commit_that_was_cut_off_stays_of_unknown_outcome(
 def test_a_call_that_was_given_up_before_it_had_a_connection_gets_none(
     initialized_database: Database, run: Callable[[Database, Work], None]
 ) -> None:
-    """Whatever it waited for: it would be carried out after its client was told that it failed."""
+    """Whatever it waited for: otherwise, it would be executed after its client was told that it failed."""
     database, runs = initialized_database, []
     assert not database.held.cut_off(threading.get_ident())
     with pytest.raises(DatabaseUnavailable) as raised:
@@ -212,7 +213,7 @@ def test_a_call_that_was_given_up_between_two_attempts_has_no_second_one(
 def test_a_write_that_was_given_up_between_two_statements_is_not_committed(
     initialized_database: Database, with_event: bool, is_last: bool
 ) -> None:
-    """SQLite has no socket that could be closed, and interrupts only a statement that runs."""
+    """SQLite has no socket that could be closed, and only interrupts a running statement."""
     database, later = initialized_database, []
 
     def work(transaction: WriteTransaction) -> None:

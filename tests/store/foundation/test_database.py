@@ -1,4 +1,4 @@
-"""The three engines: what each sees, what it refuses, and what limits it."""
+"""The three engines: what each sees, what it refuses, and its limits."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_thread_with_a_connection_gets_no_second_one(initialized_database: Dat
         run_read(initialized_database, lambda connection: None)
     with initialized_database.loading(), pytest.raises(RuntimeError, match="second"):
         run_write(initialized_database, lambda write: None)
-    # It has let go of the first one.
+    # It has released the first one.
     assert run_read(initialized_database, lambda connection: 1) == 1
 
 
@@ -87,7 +87,7 @@ _LIMITS = {
 
 @pytest.mark.parametrize(("limit_s", "in_force_s"), [(0.75, 0.75), (1.4, 1.4), (2.5, 2.5), (90, 90), (1e9, 86_400)])
 def test_a_statement_has_the_time_that_is_set(initialized_database_url: str, limit_s: float, in_force_s: float) -> None:
-    """On MariaDB it was rounded: 1.4 s were one, 2.5 s were two."""
+    """On MariaDB, it was rounded: 1.4 s became one, 2.5 s became two."""
     settings = DatabaseSettings(statement_timeout_s=limit_s, check_timeout_s=limit_s)
     with closing(Database(initialized_database_url, settings)) as database:
         for access in (database.loading, database.writing, *(() if database.is_sqlite else (database.checking,))):
@@ -97,7 +97,7 @@ def test_a_statement_has_the_time_that_is_set(initialized_database_url: str, lim
 
 
 def test_a_limit_below_a_millisecond_is_one() -> None:
-    """Rounded to zero it is none, for PostgreSQL."""
+    """Rounded to zero, it would be no limit for PostgreSQL."""
     settings = DatabaseSettings(statement_timeout_s=0.0004, connect_timeout_s=0.0004)
     with closing(Database("postgresql://localhost/d", settings)) as database:
         arguments, _ = database._sessions.arguments("write")
@@ -123,10 +123,10 @@ def test_reads_inside_a_snapshot_are_part_of_it(initialized_database: Database) 
 def test_connections_that_are_in_use_when_they_are_let_go_of_are_closed_when_they_are_given_back(
     initialized_database: Database, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
-    """They would stand open in a pool that nobody uses, also after a failover: with the server of before."""
+    """Otherwise they would stay open in a pool that nobody uses, also after a failover, to the former server."""
     drivers: list[Any] = []
     if late:
-        # Between the look at whether the pool is in use, and the moment when the connection stands in it.
+        # Between the check whether the pool is in use and the moment when the connection is in it.
         give_back = QueuePool._do_return_conn
 
         def give_back_late(pool: QueuePool, record: Any) -> None:
@@ -188,7 +188,7 @@ def test_nobody_waits_for_a_connection_that_renewing_has_closed(initialized_data
         engine = {"check": database.check_engine, "load": database.load_engine, "write": database.write_engine}[kind]
         held = [engine.connect() for _ in range(engine.pool.size())]  # type: ignore[attr-defined]
         waiting = [threads.submit(lambda: engine.connect().close()) for _ in range(3)]
-        # SQLAlchemy's own queue: who waits is in no public list of it.
+        # SQLAlchemy's own queue: waiting threads are in no public list of it.
         in_line = engine.pool._pool.not_empty._waiters  # type: ignore[attr-defined]
         end_s = time.monotonic() + 60
         while len(in_line) < 3:
@@ -252,7 +252,7 @@ def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("database_kind", [pytest.param("postgresql", marks=pytest.mark.postgresql)])
 def test_more_parameters_than_the_driver_sends_are_no_outage(initialized_database: Database) -> None:
-    """Every connection was dropped for it, also those of others, and the client told to try again."""
+    """All connections were dropped for it, also those of other calls, and the client's error asked for a retry."""
 
     def backend() -> int:
         return run_read(
@@ -270,7 +270,7 @@ def test_more_parameters_than_the_driver_sends_are_no_outage(initialized_databas
 def test_values_of_a_statement_that_fails_are_in_the_log_if_a_setting_says_so(
     initialized_database_url: str, are_logged: bool
 ) -> None:
-    """PostgreSQL tells the values of the row that it refuses, and SQLAlchemy those of the statement."""
+    """PostgreSQL's text contains the values of the row that it refuses, and SQLAlchemy's those of the statement."""
     row = {"DB_ID": 1, "NAME": "known by heart", "DESC": "known by heart", "DB_LOCATION_URI": None}
     with (
         closing(Database(initialized_database_url, DatabaseSettings(log_values=are_logged))) as database,
@@ -287,7 +287,7 @@ def test_values_of_a_statement_that_fails_are_in_the_log_if_a_setting_says_so(
 def test_a_value_that_is_there_already_is_in_the_log_if_a_setting_says_so(
     initialized_database_url: str, are_logged: bool
 ) -> None:
-    """MySQL tells it in its own text."""
+    """MySQL's own text contains it."""
     row = {"DB_ID": 1, "NAME": "known'by heart", "DB_LOCATION_URI": "file:/x", "CTLG_NAME": "hive"}
     with (
         closing(Database(initialized_database_url, DatabaseSettings(log_values=are_logged))) as database,
@@ -317,12 +317,12 @@ MYSQL_TEXTS = {
 
 @pytest.mark.parametrize(("told", "shown"), MYSQL_TEXTS.items())
 def test_texts_of_mysql_without_values(told: tuple[int, str], shown: str) -> None:
-    """As MySQL 8 and MariaDB word them. What tells an operator what to do stays."""
+    """As worded by MySQL 8 and MariaDB. What tells an operator what to do remains."""
     assert without_values_on_mysql(*told) == shown
 
 
 def test_values_that_a_database_refuses_are_not_in_the_log(initialized_database: Database) -> None:
-    """Also where an error of ours takes the place of SQLAlchemy's."""
+    """Also if one of our errors replaces SQLAlchemy's."""
     long = "".join(random.Random(1).choices(string.ascii_letters, k=20_000))
     with pytest.raises(MetaException) as raised:
         run_write(initialized_database, lambda write: add_database(write, long))
@@ -382,7 +382,7 @@ def test_a_read_only_server_is_taken_for_a_replica(initialized_database: Databas
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o000, 0o660), (0o022, 0o640), (0o077, 0o600)])
 def test_a_new_embedded_database_is_closed_to_others(umask: int, mode: int, tmp_path: Path) -> None:
-    """The keys that sign delegation tokens stand in it."""
+    """It contains the keys that sign delegation tokens."""
     before = os.umask(umask)
     try:
         with closing(Database(f"sqlite:///{tmp_path / 'hms.db'}")) as database, database.writing() as connection:

@@ -1,4 +1,4 @@
-"""Statements as bare packets do what the same statements do through SQLAlchemy, and fail as they do."""
+"""Statements sent as bare packets have the same effect as through SQLAlchemy, and fail in the same way."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_values_come_as_they_are(initialized_database: Database) -> None:
 
 
 def test_a_query_is_answered_between_other_statements(initialized_database: Database) -> None:
-    """With the rows that SQLAlchemy would answer, as the statements before it have made them; also with none."""
+    """With the rows that SQLAlchemy would return, as the statements before it have left them; also with none."""
     keys = [f"k{at:02}" for at in range(len(AWKWARD))]
     given = dict(zip(keys, AWKWARD, strict=True))
 
@@ -114,7 +114,7 @@ def test_a_failure_before_or_after_a_query_leaves_the_connection_in_order(initia
 
 
 def test_a_query_that_answers_no_rows_costs_its_connection(initialized_database: Database) -> None:
-    """The answers of a packet are told apart by what was asked: if they do not fit, none of them is believed."""
+    """The answers in a packet are matched by the statements: if they do not fit, none of them is used."""
     no_query = DirectQuery(CHANGE._statement)
     with pytest.raises(OperationalError, match="has answered none"), initialized_database.writing() as connection:
         execute_directly(connection, [(no_query, {"key": "a"}), (ADD, row("a"))])
@@ -122,7 +122,7 @@ def test_a_query_that_answers_no_rows_costs_its_connection(initialized_database:
 
 
 def test_rows_by_the_thousand_come_as_they_are(initialized_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In several packets, of which none is longer than said; and again over what is there."""
+    """In several packets, none of which is longer than the limit; and again over existing rows."""
     monkeypatch.setattr(direct_statements, "CHARACTERS_OF_A_PACKET", 2_000)
     texts: list[str] = []
     sending = MySqlConnection.send_together
@@ -177,7 +177,7 @@ def test_a_later_statement_hears_of_an_earlier_one(initialized_database: Databas
     first, second = take("a"), take("b")
     assert [first[0].last_id, second[0].last_id] == [1, 70_001], "a number of more than two bytes"
     assert stored(initialized_database) == {"a": "1", "b": "70001"}
-    # Without a row nothing was given out, and the number is an older one's.
+    # Without a row, no id was assigned, and the number is an older one.
     [changed, noted] = run_write(
         initialized_database,
         lambda transaction: transaction.execute_directly([(CHANGE, {"key": "?"}), (noting, {"key": "c"})]),

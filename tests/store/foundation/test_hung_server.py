@@ -1,4 +1,4 @@
-"""A database that answers no more and closes nothing: position checks give up by their own limit."""
+"""A database that no longer answers and closes nothing: position checks give up by their own limit."""
 
 from __future__ import annotations
 

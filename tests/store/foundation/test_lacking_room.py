@@ -1,4 +1,4 @@
-"""A database without room or memory for a statement: an outage that ends, on a connection that is as good as before."""
+"""A database without disk space or memory for a statement: a temporary outage, on a connection that remains usable."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_postgresql_lacks_resources() -> None:
 
 
 def test_a_statement_that_finds_no_room(empty_database: Database) -> None:
-    """The connection goes on to serve; on SQLite the next transaction does."""
+    """The connection still works; on SQLite, the next transaction does."""
     with empty_database.writing() as connection:
         kind = connection.dialect.name
         with pytest.raises(DatabaseUnavailable) as refused:

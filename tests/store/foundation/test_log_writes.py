@@ -1,4 +1,4 @@
-"""Event ids and rows of the log in one statement: the same rows as in two, gapless, and all or nothing."""
+"""Event ids and rows of the log in one statement: the same rows as in two, without gaps, and all or nothing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def expected(events: Sequence[EventRow]) -> list[tuple[object, ...]]:
 
 @pytest.fixture
 def database(initialized_database: Database) -> Database:
-    """With ids of the log at hand."""
+    """With reserved ids of the log."""
     log(initialized_database, some_events(1))
     return initialized_database
 
@@ -68,7 +68,7 @@ def test_the_rows_are_what_was_appended(database: Database, count: int) -> None:
 def test_one_statement(database: Database) -> None:
     with count_statements(database) as seen:
         log(database, some_events(1))
-    # On SQLite the row's id is taken inside of the transaction.
+    # On SQLite, the row's id is assigned inside of the transaction.
     assert seen.count == (3 if database.is_sqlite else 1), seen.statements
 
 
@@ -93,7 +93,7 @@ def test_a_sequence_without_its_row_begins(database: Database) -> None:
 
 
 def test_a_row_that_is_refused_is_not_overlooked(database: Database) -> None:
-    """Where both statements are one packet, the first one's answer says nothing of the second."""
+    """If both statements are one packet, the first one's answer says nothing about the second."""
     if database.is_sqlite:
         pytest.skip("SQLite's columns have no length")
     with pytest.raises(MetaException):

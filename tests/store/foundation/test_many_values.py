@@ -1,5 +1,4 @@
-"""A statement with more parameters, or longer ones, than the database takes: a request that is refused, and no database
-that is gone."""
+"""A statement with more or longer parameters than the database accepts: the request is refused; it is not an outage."""
 
 from __future__ import annotations
 

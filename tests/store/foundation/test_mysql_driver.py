@@ -1,4 +1,4 @@
-"""Texts in statements to MariaDB: escaped as the driver does it, and read back as they were."""
+"""Texts in statements to MariaDB: escaped as by the driver, and read back unchanged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_read_back_as_written(initialized_database: Database, mode: str) -> None
 
 @ON_MARIADB
 def test_what_the_server_does_not_take_is_refused_and_the_connection_stays(initialized_database: Database) -> None:
-    """It would be cut off in the middle, as if the database had gone."""
+    """Otherwise it would be cut off in the middle, like in an outage of the database."""
     with initialized_database.check_engine.connect() as connection:
         number = connection.execute(text("SELECT CONNECTION_ID()")).scalar_one()
         limit = connection.execute(text("SELECT @@max_allowed_packet")).scalar_one()

@@ -1,4 +1,4 @@
-"""Rows read from the buffer are the driver's own, whatever their sizes and types, wherever packets lie in it."""
+"""Rows read from the buffer equal the driver's own, whatever their sizes and types, wherever packet boundaries are."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def connections(database_servers: ServerLookup) -> Iterator[Connections]:
                 closing(pymysql.connect(**where, charset="utf8mb4")) as driver,
             ):
                 yield ours, driver
-        finally:  # connections of other tests begin with the server's value
+        finally:  # connections of other tests start with the server's value
             cursor.execute("SET GLOBAL max_allowed_packet = %s", (before,))
 
 
@@ -56,7 +56,7 @@ def _rows(connection: Any, statement: str, values: tuple[Any, ...] = ()) -> tupl
 def _assert_equal(connections: Connections, statement: str, values: tuple[Any, ...] = ()) -> None:
     ours, driver = connections
     expected = _rows(driver, statement, values)
-    for _ in range(2):  # the second time the description of the columns is known
+    for _ in range(2):  # the second time, the description of the columns is known
         assert _rows(ours, statement, values) == expected
     assert ours.open and _rows(ours, "SELECT 1")[2] == ((1,),)
 

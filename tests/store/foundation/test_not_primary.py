@@ -1,4 +1,5 @@
-"""What drivers raise on a server that is no primary, or is going away: an outage, and the connection is given up."""
+"""What drivers raise on a server that is not a primary, or is shutting down: an outage, and the connection is
+closed."""
 
 from __future__ import annotations
 

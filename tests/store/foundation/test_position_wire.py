@@ -1,4 +1,4 @@
-"""The position check as bare packets, on a real MariaDB; answers in pieces and refusals from bytes."""
+"""The position check as bare packets, on a real MariaDB; split answers and refusals from bytes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def set_position(database: Database, statement: str) -> None:
 @ON_MARIADB
 def test_every_question_sees_the_latest_commit(prepared: bool, initialized_database: Database) -> None:
     opened = driver(initialized_database)
-    if not prepared:  # as a server does that has too many statements, or a proxy that has none
+    if not prepared:  # as on a server that has too many statements, or a proxy that has none
         set_position(initialized_database, "SET GLOBAL max_prepared_stmt_count = 0")
     try:
         connection = PositionConnection(opened, QUESTION)
@@ -101,7 +101,7 @@ def test_an_answer_may_come_in_pieces(prepared: bool, initialized_database: Data
 
 
 def raw_answer(opened: Any, *, prepared: bool) -> bytes:
-    """The bytes of one answer, as they come."""
+    """The bytes of one answer, as they arrive."""
     opened.autocommit(True)
     connection = PositionConnection(opened, QUESTION)
     if not prepared:

@@ -1,4 +1,4 @@
-"""Plans are answered as the same questions one by one, in one moment, in as many round trips as they have rounds."""
+"""Plans return the same as separate queries, in one state, in as many round trips as they have rounds."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_rows_are_those_that_sqlalchemy_answers(initialized_database: Database) 
     with initialized_database.loading() as connection:
         usual = [connection.execute(one.query.statement, dict(one.values)).all() for one in questions]
     assert [len(rows) for rows in usual] == [len(AWKWARD), 0, 1, 3, len(AWKWARD), 2, 1, 1]
-    for _ in range(7):  # PostgreSQL's driver prepares a statement that comes often
+    for _ in range(7):  # PostgreSQL's driver prepares frequent statements
         found = run_read(initialized_database, lambda connection: ask_together(connection, questions))
         assert [list(map(tuple, rows)) for rows in found] == [list(map(tuple, rows)) for rows in usual]
     assert [one.c for one in found[0]] == ["%s 'x'"] * len(AWKWARD)
@@ -166,7 +166,7 @@ def test_what_is_attempted_goes_on_beside_and_tells_its_error(initialized_databa
 
 
 def test_what_the_database_refuses_is_no_outcome_of_an_attempt(initialized_database: Database) -> None:
-    """On PostgreSQL the transaction is over with it: what follows would be refused with an error that says nothing."""
+    """On PostgreSQL, the transaction ends with it: later statements would be refused with an uninformative error."""
 
     def inline(connection: Connection) -> Plan[None]:
         yield [Question(COUNT, {})]
@@ -178,7 +178,7 @@ def test_what_the_database_refuses_is_no_outcome_of_an_attempt(initialized_datab
 
 
 def test_a_plan_waits_for_one_that_asks_something(initialized_database: Database) -> None:
-    """One that fails before its first question takes nothing along."""
+    """One that fails before its first query does not affect the others."""
 
     def bad() -> Plan[None]:
         raise ValueError("bad")
@@ -216,20 +216,20 @@ def late() -> Plan[None]:
 
 
 def test_an_error_among_the_questions_leaves_the_connection_in_order(initialized_database: Database) -> None:
-    """And it is the one of the question that failed, not what the driver says of those behind it."""
+    """And it is the error of the query that failed, not the driver's error for those behind it."""
     write(initialized_database, *AWKWARD)
     for before, behind in product(range(3), repeat=2):
         questions = [Question(LARGE, {})] * before + [Question(BROKEN, {})] + [Question(LARGE, {})] * behind
         with pytest.raises(DBAPIError, match="no_such_function"), initialized_database.loading() as connection:
             ask_together(connection, questions)
-        # What follows is this question's answer and no other's.
+        # What follows is this query's answer and no other's.
         assert run_read(initialized_database, counted) == len(AWKWARD)
 
 
 def test_a_question_that_takes_too_long_is_said_to(
     initialized_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the others' time is not taken for its own: the limit is for each."""
+    """And the time of the others does not count for it: each has a limit."""
     kind = make_url(initialized_database_url).get_backend_name()
     if kind == "sqlite":
         pytest.skip("it has no limit")
@@ -276,7 +276,7 @@ def test_a_connection_that_breaks_is_asked_again_on_another(initialized_database
 
 @pytest.mark.soak
 def test_answers_that_break_off_anywhere_are_asked_for_again(initialized_database_url: str) -> None:
-    """Half of a packet's answers is none of them, and what the next read gets is its own."""
+    """Half of a packet's answers are not used, and the next read gets its own."""
     url = make_url(initialized_database_url)
     if url.get_backend_name() == "sqlite":
         pytest.skip("there is no connection")

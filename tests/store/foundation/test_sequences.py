@@ -1,4 +1,4 @@
-"""Ids: unique over threads and processes, above what exists, given back when nothing used them."""
+"""Ids: unique over threads and processes, above existing ones, returned if nothing used them."""
 
 from __future__ import annotations
 

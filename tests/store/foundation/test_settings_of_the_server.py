@@ -1,4 +1,4 @@
-"""Database servers and databases that are set up otherwise than usual: what is stored and answered is the same."""
+"""Database servers and databases with unusual settings: stored and returned data are the same."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def exercise(database: Database, directory: Path) -> None:
 
 
 def keep_odd_text_and_figure(database: Database) -> None:
-    """An owner of any characters and a figure of all digits come back as they were."""
+    """An owner of any characters and a figure of all digits are read back unchanged."""
     row = {"CS_ID": 1, "CAT_NAME": "hive", "DB_NAME": "d", "TABLE_NAME": "t", "COLUMN_NAME": "c", "COLUMN_TYPE": "x"}
     row |= {"DOUBLE_LOW_VALUE": PRECISE, "NUM_NULLS": 0, "LAST_ANALYZED": 1, "ENGINE": ODD_TEXT}
 
@@ -122,7 +122,7 @@ def test_a_postgresql_database_of_other_settings(database_servers: ServerLookup,
 def test_a_postgresql_database_of_another_encoding(
     database_servers: ServerLookup, encoding: str, tmp_path: Path
 ) -> None:
-    """``initdb`` makes SQL_ASCII where the locale is C; a database that has no such character says so."""
+    """``initdb`` chooses SQL_ASCII in the locale C; a database that lacks a character says so."""
     server = database_servers("postgresql")
     assert isinstance(server, DatabaseServer)
     url = server.create_database()

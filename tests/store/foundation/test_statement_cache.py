@@ -1,4 +1,4 @@
-"""Compiled statements are kept without long values of the request that they were made for."""
+"""Compiled statements are cached without long values of the request for which they were compiled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_long_values_are_not_kept(tmp_path: Path, long: Any, short: Any) -> None
 
         def run(value: Any) -> None:
             if isinstance(value, list):
-                value = value[:30_000]  # SQLite takes no more
+                value = value[:30_000]  # SQLite accepts no more
                 connection.execute(select(literal(1)).where(literal("x").in_(value))).all()
             else:
                 assert connection.execute(select(literal(value))).scalar() == value

@@ -1,4 +1,4 @@
-"""TLS to the database, on servers that speak it and servers that do not."""
+"""TLS to the database, with servers that support it and servers that do not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def query(url: str, statement: str) -> str:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`ca.pem`, and `server.pem` with its key, made out to localhost only; `other.pem` has signed nothing."""
+    """`ca.pem`, and `server.pem` with its key, issued for localhost only; `other.pem` has signed nothing."""
     directory = tmp_path_factory.mktemp("tls")
 
     def openssl(*arguments: str) -> None:
@@ -185,7 +185,7 @@ def test_mariadb_is_spoken_to_as_the_jdbc_url_asks(
 @pytest.mark.soak
 @pytest.mark.parametrize("mode", ["DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA"])
 def test_a_server_without_tls_is_not_spoken_to_where_tls_is_required(plain_mariadb: DatabaseServer, mode: str) -> None:
-    """Whoever stands in between could have said that there is no TLS: nothing is sent to such a server."""
+    """An attacker in between could have claimed that there is no TLS: nothing is sent to such a server."""
     url = f"jdbc:mysql://127.0.0.1:{plain_mariadb.admin_url.port}/mysql?user=root&sslMode={mode}"
     if mode in ("DISABLED", "PREFERRED"):
         assert query(url, MARIADB_QUESTION) == ""

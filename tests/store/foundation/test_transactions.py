@@ -1,4 +1,4 @@
-"""Writes as units: all or nothing with their events, run again when they lose, never when nobody knows."""
+"""Writes as units: all or nothing with their events, repeated on conflicts, never if the outcome is unknown."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Failure(Exception):
 
 
 class Listener:
-    """Remembers what it was told."""
+    """Records the notifications."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, int, int | None]] = []
@@ -139,7 +139,7 @@ def test_errors_after_the_commit_do_not_undo_it(
 
 
 def test_event_ids_have_no_gap_at_any_moment(initialized_database: Database, initialized_database_url: str) -> None:
-    """8 threads and 2 processes write, a fifth of the threads' writes fails; a reader looks all the time."""
+    """8 threads and 2 processes write, a fifth of the threads' writes fails; a reader reads all the time."""
     writers_done = threading.Event()
     looks: list[tuple[int, int]] = []
     seed = random.randrange(1 << 30)
@@ -189,7 +189,7 @@ def test_event_ids_have_no_gap_at_any_moment(initialized_database: Database, ini
     ids = event_ids(initialized_database)
     assert ids == list(range(1, written + 30 + 1))
     assert next_event_id(initialized_database) == len(ids) + 1
-    # One snapshot shows the counter and the rows of the same commits, and no later look shows fewer.
+    # One snapshot shows the counter and the rows of the same commits, and no later read shows fewer.
     assert all(following == count + 1 for count, following in looks)
     assert looks == sorted(looks)
     with initialized_database.checking() as connection:
@@ -236,7 +236,7 @@ def test_a_locked_file_is_waited_for_and_then_reported(initialized_database_url:
         with pytest.raises(RetryableConflict, match="locked"):
             run_write(database, lambda write: add_database(write, "a"))
         assert database.retries.value() == 2
-        # Readers are not in a writer's way.
+        # Readers do not block a writer.
         assert names_of_databases(database) == []
         other.execute("ROLLBACK")
         other.close()
@@ -269,7 +269,7 @@ def test_a_commit_with_unknown_outcome_is_not_run_again(initialized_database_url
         assert relay.cut.wait(60)
         assert (attempts, done) == ([1], [])
         assert listener.told == [("committed", 1, 1), ("unknown", 1, None)]
-        # The pool has recovered, and an id that may be in use is not given again.
+        # The pool has recovered, and an id that may be in use is not assigned again.
         run_write(database, lambda write: add_database(write, "next"))
     with closing(Database(initialized_database_url)) as database:
         expected = ["doubtful", "next", "sure"] if deliver else ["next", "sure"]
@@ -279,7 +279,7 @@ def test_a_commit_with_unknown_outcome_is_not_run_again(initialized_database_url
 
 
 def cut_all_others(database: Database) -> None:
-    """Ends all connections of the database but one, which makes those stale that are in the pools."""
+    """Ends all connections of the database except one, so the connections in the pools are stale."""
     with database.checking() as connection:
         if database.dialect == "mysql":
             mine = connection.execute(text("SELECT CONNECTION_ID()")).scalar_one()
@@ -310,7 +310,7 @@ def test_connections_that_went_stale_are_not_noticed(initialized_database: Datab
 def test_connections_that_went_stale_are_not_noticed_by_reads_of_one_moment(
     initialized_database: Database, tmp_path: Path
 ) -> None:
-    """Nobody inside may begin the snapshot anew; so whoever opened it does, once."""
+    """Nested calls must not start a new snapshot; so the call that opened it does, once."""
     warehouse = Warehouse(WarehouseSettings(directory=f"file:{tmp_path}"))
     clock = SystemClock()
     context = StoreContext(initialized_database, MessageBuilder(clock=clock), warehouse, Settings(), clock)
@@ -321,7 +321,7 @@ def test_connections_that_went_stale_are_not_noticed_by_reads_of_one_moment(
     def ask(reads: MetadataReads) -> list[list[str]]:
         nonlocal asked
         asked += 1
-        if asked > 3:  # each time in the middle
+        if asked > 3:  # in the middle each time
             reads.databases.get_database_names("hive", "a")
             cut_from_elsewhere()
         return [reads.databases.get_database_names("hive", pattern) for pattern in ("a", "*")]
@@ -334,7 +334,7 @@ def test_connections_that_went_stale_are_not_noticed_by_reads_of_one_moment(
     cut_all_others(initialized_database)
     assert store.reads.at_one_moment(ask) == [["a"], ["a"]]
     assert asked == 3
-    # A database that is not there is told of after the second time.
+    # A missing database is reported after the second attempt.
     with pytest.raises(DatabaseUnavailable):
         store.reads.at_one_moment(ask)
     assert asked == 5
@@ -388,7 +388,7 @@ def test_a_missing_event_counter_begins_at_one(initialized_database: Database) -
 
 @pytest.mark.parametrize("database_kind", [pytest.param("mariadb", marks=pytest.mark.mariadb)])
 def test_a_counter_whose_row_id_the_database_computes(empty_database: Database) -> None:
-    """As Hive's 4.0 alphas made it on MySQL."""
+    """As created by Hive's 4.0 alphas on MySQL."""
     from hms_cache.store.installation.init import init_schema
 
     init_schema(empty_database)

@@ -1,4 +1,5 @@
-"""An error amid the answers of the database, such as want of memory: what is unread is nobody else's answer."""
+"""An error among the answers of the database, such as a lack of memory: unread answers are not used for another
+query."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def expected(values: Sequence[str]) -> list[list[tuple[Any, ...]]]:
 
 
 class Failing:
-    """Stands for a function, and raises instead of its `at`-th call."""
+    """Replaces a function, and raises instead of its `at`-th call."""
 
     def __init__(self, function: Callable[..., Any], at: int) -> None:
         self._function = function
@@ -118,13 +119,14 @@ class TestMariaDb:
 def test_amid_answers_of_postgresql(
     initialized_database: Database, monkeypatch: pytest.MonkeyPatch, read: Callable[..., Any], at: int
 ) -> None:
-    """libpq sends nothing while an answer is on its way, and a pipeline that cannot be ended closes the connection."""
+    """libpq sends nothing while an answer is being received, and a pipeline that cannot be ended closes the
+    connection."""
     with initialized_database.loading() as connection:
         assert read(connection, "w")
     failing = Failing(lambda: False, at)
     monkeypatch.setattr(turns, "pause", failing)
     try:
-        # What was begun anew because the connection could not go on has its answer.
+        # What was repeated because the connection could not be used further has its answer.
         found = run_read(initialized_database, lambda connection: read(connection, "x"))
     except (MemoryError, StatementError) as error:
         assert "no room" in str(error)

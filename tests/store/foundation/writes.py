@@ -29,7 +29,7 @@ def add_database(transaction: WriteTransaction, name: str) -> int:
 
 
 def names_of_databases(database: Database) -> list[str]:
-    """What DBS holds, sorted."""
+    """The contents of DBS, sorted."""
     with database.checking() as connection:
         return list(connection.execute(select(schema.DBS.c.NAME).order_by(schema.DBS.c.NAME)).scalars())
 
@@ -52,13 +52,13 @@ def next_event_id(database: Database) -> int:
 
 
 def add_databases(url: str, names: Sequence[str]) -> list[int]:
-    """One write for each name; the ids given. For a process of its own."""
+    """One write for each name. Returns the ids. For a process of its own."""
     with closing(Database(url)) as database:
         return [run_write(database, lambda transaction, name=name: add_database(transaction, name)) for name in names]
 
 
 def take_table_ids(url: str, amounts: Sequence[int]) -> list[int]:
-    """Ids of MTable in such portions. For a process of its own."""
+    """Ids of MTable in blocks of this size. For a process of its own."""
     with closing(Database(url)) as database:
         return [
             each

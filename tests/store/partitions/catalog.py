@@ -33,7 +33,7 @@ COLUMNS = (("id", "bigint"), ("v", "string"))
 
 
 class PartitionCatalog:
-    """A database `d`, its store context, and what tests need to look at both from outside."""
+    """A database `d`, its store context, and direct access to both for tests."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class PartitionCatalog:
         parameters: Mapping[str, str] | None = None,
         columns: Sequence[tuple[str, str]] = COLUMNS,
     ) -> str:
-        """Creates the table; returns its location."""
+        """Creates the table. Returns its location."""
         location = f"file:{self.root}/d.db/{name}"
 
         def create(transaction: WriteTransaction) -> None:
@@ -105,7 +105,7 @@ class PartitionCatalog:
         return location
 
     def rows(self, table: Any, *columns: Any) -> list[Any]:
-        """What the database holds, read past the store."""
+        """The contents of the database, read directly."""
         with self.database.loading() as connection:
             return list(connection.execute(select(*(columns or table.c))).all())
 
@@ -124,7 +124,7 @@ class PartitionCatalog:
 def descriptor(
     location: str | None = None, columns: Sequence[tuple[str, str]] = COLUMNS, **changes: Any
 ) -> StorageDescriptor:
-    """A Parquet descriptor as Spark sends it."""
+    """A Parquet descriptor as sent by Spark."""
     package = "org.apache.hadoop.hive.ql.io.parquet"
     values: dict[str, Any] = {
         "cols": [FieldSchema(name=name, type=type_) for name, type_ in columns],

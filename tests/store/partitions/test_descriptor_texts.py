@@ -1,4 +1,4 @@
-"""One text tells what thirteen columns of a descriptor and its serde hold."""
+"""One text contains the values of thirteen columns of a descriptor and its serde."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def catalog(initialized_database: Database, tmp_path: Path) -> PartitionCatalog:
 
 
 def _store(catalog: PartitionCatalog, rows: list[dict[str, Any]]) -> None:
-    """Makes as many partitions, whose descriptors and serdes hold these values, whatever the store's rules are."""
+    """Creates as many partitions, whose descriptors and serdes have these values, bypassing the store's rules."""
     catalog.writes.add_partitions(T, [partition(f"{number}", "1") for number in range(len(rows))])
     ids = select(SDS.c.SD_ID, SDS.c.SERDE_ID).where(SDS.c.LOCATION.like("%hr=1")).order_by(SDS.c.SD_ID)
     with catalog.database.write_engine.begin() as connection:
@@ -73,7 +73,8 @@ def test_it_says_what_the_columns_say(catalog: PartitionCatalog) -> None:
 def test_a_value_with_the_separator_is_read_from_its_column(
     catalog: PartitionCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each combination that could pass for another: a separator at an end, in the middle, beside an absent value."""
+    """Each combination that could be confused with another: a separator at an end, in the middle, beside an absent
+    value."""
     values = ["\x01", "a\x01", "\x01a", "a\x01b", "a", None]
     _store(catalog, _rows([*values, *values], random.Random(SEED)))
 

@@ -1,4 +1,4 @@
-"""Rows that are encoded without structs are the bytes that their structs encode to."""
+"""Rows encoded without structs are byte for byte equal to their encoded structs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def rows_of(found: list[Any]) -> PartitionRows:
 
 
 def encoded(encoding: Any, answer: Any) -> bytes:
-    """The whole result of `get_partitions`, by structs."""
+    """The complete result of `get_partitions`, from structs."""
     method = METHODS["get_partitions"]
     return encode_payload(encoding, method, method.result(answer))
 
@@ -79,7 +79,7 @@ def test_rows_are_encoded_as_their_structs(found: list[Any]) -> None:
 
 
 def test_a_name_with_other_keys_is_refused_when_it_is_read() -> None:
-    """And not while the answer is written, when the client cannot be told any more."""
+    """And not while the reply is sent, when the client cannot get an error any more."""
     rows = page(0, 2)
     rows.names[1] = "dt=2024-01-01"
     with pytest.raises(MetaException, match="Expected 2 components"):
@@ -87,7 +87,7 @@ def test_a_name_with_other_keys_is_refused_when_it_is_read() -> None:
 
 
 def test_partitions_from_the_database_are_not_made_into_structs(catalog: PartitionCatalog) -> None:
-    """An answer of many is sent as it is encoded; who looks at one finds it."""
+    """A reply with many is sent as it is encoded; access to one decodes it."""
     catalog.create_table()
     table = TableName("hive", "d", "t")
     catalog.writes.add_partitions(table, [partition("2024-01-01", str(hour)) for hour in range(300)])

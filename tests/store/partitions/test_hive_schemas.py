@@ -1,4 +1,4 @@
-"""Partitions and statistics in databases that Hive's own scripts made, of 3.1 and of 4.0."""
+"""Partitions and statistics in databases created by Hive's own scripts of 3.1 and 4.0."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What was last seen of a table is a guess: whatever became of the table since, answers are those of a store that
-guesses nothing."""
+"""What was last seen of a table is only assumed: however the table has changed since, answers are those of a store
+without assumptions."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def rename_away(catalog: PartitionCatalog) -> None:
 
 
 def other_keys(catalog: PartitionCatalog) -> None:
-    """Another table of the name, whose partitions have other names."""
+    """Another table of the same name, whose partitions have other names."""
     rename_away(catalog)
     catalog.create_table(keys=(("x", "string"), ("hr", "int")))
     catalog.writes.add_partitions(T, [partition("a", "1"), partition("c", "3")])
 
 
 def same_again(catalog: PartitionCatalog) -> None:
-    """Another table of the name that looks the same."""
+    """Another table of the same name that looks the same."""
     rename_away(catalog)
     catalog.create_table()
     catalog.writes.add_partitions(T, [partition("a", "7")])
@@ -82,7 +82,7 @@ def transactional(catalog: PartitionCatalog) -> None:
 
 
 def nothing(catalog: PartitionCatalog) -> None:
-    """It is as it was."""
+    """It is unchanged."""
 
 
 def _set(transaction: WriteTransaction, values: dict[str, str]) -> None:

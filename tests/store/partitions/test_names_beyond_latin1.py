@@ -1,5 +1,5 @@
-"""Names that a column of MySQL has no characters for hide none of those that it has: in our own schema those beyond the
-basic plane, in Hive's those beyond latin1.
+"""Names with characters that a column of MySQL does not have hide none of the others: in our own schema those beyond
+the basic plane, in Hive's those beyond latin1.
 
 latin1 there is Windows' code page 1252: it has the euro, dashes and quotation marks, and not the control characters
 that ISO 8859-1 has in their place.
@@ -69,7 +69,7 @@ def test_they_hide_none_of_a_filter(
 def test_the_first_of_them_are_the_first_by_code_point(
     database_of_any_schema: Database, tmp_path: Path, most: int
 ) -> None:
-    """As in memory. By its bytes in latin1 a quotation mark comes before `é`."""
+    """As in memory. By its bytes in latin1, a quotation mark sorts before `é`."""
     catalog = PartitionCatalog(database_of_any_schema, tmp_path)
     catalog.create_table()
     catalog.writes.add_partitions(T, [partition(value, "1") for value in KEPT])
@@ -81,7 +81,7 @@ def test_the_first_of_them_are_the_first_by_code_point(
 
 @pytest.mark.parametrize("other", ["日本", "\x80", "\U0001f600"])
 def test_nothing_is_there_of_such_a_name(database_of_any_schema: Database, tmp_path: Path, other: str) -> None:
-    """MySQL's own answer is an error of collations."""
+    """MySQL's own answer is an error about collations."""
     catalog = PartitionCatalog(database_of_any_schema, tmp_path)
     catalog.create_table()
     objects = ObjectStore(catalog.context).reads

@@ -1,4 +1,4 @@
-"""What a selection has the server send to the database is some times what the client sent, however it is put."""
+"""What the server sends to the database for a selection is proportional to what the client sent, whatever its form."""
 
 from __future__ import annotations
 
@@ -65,5 +65,5 @@ def test_it_is_bounded(initialized_database_url: str, tmp_path: Path, how: str) 
             sent = relay.sent_bytes
     finally:
         relay.close()
-    # The database's letters for quotation marks, and a few statements.
+    # The database's escapes of quotation marks, and a few statements.
     assert sent <= 5 * characters(SELECTIONS[how]) + 100_000, f"{sent:,} bytes"

@@ -64,7 +64,7 @@ def read(catalog: PartitionCatalog, *values: str) -> Partition:
 
 
 def add_column_statistics(catalog: PartitionCatalog, name: str, columns: dict[str, str]) -> None:
-    """Rows of statistics with these columns and types, past the store."""
+    """Writes rows of statistics with these columns and types directly."""
     part_id = {row.PART_NAME: row.PART_ID for row in catalog.rows(PARTITIONS)}[name]
 
     def add(transaction: WriteTransaction) -> None:
@@ -247,7 +247,7 @@ def written(sqlite_catalog: PartitionCatalog) -> PartitionCatalog:
 
 
 def visible(catalog: PartitionCatalog) -> set[str]:
-    """All files of the table, and what is hidden, too."""
+    """All files of the table, including hidden ones."""
     root = Path(catalog.root, "d.db/t")
     return {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir() or path.is_symlink()}
 
@@ -328,8 +328,8 @@ def test_a_copy_is_not_made_over_something(written: PartitionCatalog) -> None:
 def test_a_rename_finds_what_another_one_has_moved_that_ended_without_its_commit(
     written: PartitionCatalog, context: EnvironmentOptions, is_added: bool
 ) -> None:
-    """A server died, say, when it had moved dt=a/hr=0 to dt=a/hr=1. Where a partition has been added since then, the
-    files are that one's."""
+    """For example, a server ended when it had moved dt=a/hr=0 to dt=a/hr=1. If a partition has been added since then,
+    the files belong to it."""
     root = Path(written.root, "d.db/t/dt=a")
     old, there, goal = (root / f"hr={hour}" for hour in range(3))
     record = MoveRecord(f"file:{old}", f"file:{there}", old.stat().st_ino)
@@ -443,7 +443,7 @@ def test_refused_exchanges(filled: PartitionCatalog) -> None:
 
 
 def test_files_that_are_left_alone_stay_in_sight(sqlite_database: Database, tmp_path: Path) -> None:
-    """Of a table that is renamed, too, the location stays then: nobody moves what is there."""
+    """The location also remains when a table is renamed: the files are not moved."""
     catalog = PartitionCatalog(sqlite_database, tmp_path, files="leave")
     catalog.create_table()
     catalog.create_table("u")
@@ -496,7 +496,7 @@ def test_dropping_takes_grants_and_statistics_along(filled: PartitionCatalog) ->
 
 @pytest.mark.parametrize("is_there", [True, False], ids=["old directory", "none"])
 def test_an_exchange_leaves_partitions_at_places_of_their_own(filled: PartitionCatalog, is_there: bool) -> None:
-    """Only the directory of the leading keys moves: a partition that lies elsewhere would lose sight of its files."""
+    """Only the directory of the leading keys moves: a partition located elsewhere would lose its files."""
     filled.create_table("u")
     elsewhere = Path(filled.root, "elsewhere")
     elsewhere.mkdir()

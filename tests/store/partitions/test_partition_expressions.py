@@ -24,7 +24,7 @@ def answers() -> HiveAnswers:
 
 
 def filled(catalog: PartitionCatalog, answers: HiveAnswers) -> dict[tuple[str, ...], set[int]]:
-    """The partitions of the recording in a table, and which rows of it each stands for."""
+    """The partitions of the recording in a table, and the rows of it that each represents."""
     catalog.create_table(keys=answers.keys)
     rows: dict[tuple[str, ...], set[int]] = {}
     for index, row in enumerate(answers.rows):
@@ -68,7 +68,7 @@ def test_what_is_not_understood_is_read_whole_and_not_dropped(catalog: Partition
 
 
 def test_plain_text_in_place_of_an_expression(sqlite_catalog: PartitionCatalog) -> None:
-    """What MSCK's connections send."""
+    """As sent by MSCK's connections."""
     catalog = sqlite_catalog
     catalog.create_table()
     catalog.writes.add_partitions(TableName(*T), [partition("a", str(hour)) for hour in range(5)])

@@ -1,4 +1,4 @@
-"""Random partitions and random changes against a model in a dict, on each database."""
+"""Random partitions and random changes compared with a model in a dict, on each database."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ KEYS = (("k", "string"), ("n", "int"))
 KEEP_STATISTICS = environment_options(EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"}))
 TABLES = itertools.count()
 
-# MySQL's character sets treat some texts as equal that are not; without blanks at the end and beyond the basic plane
-# the databases agree about what is the same name.
+# MySQL's character sets treat some different texts as equal; without trailing blanks and characters beyond the basic
+# plane, the databases agree about which names are equal.
 texts = st.one_of(
     st.sampled_from(
         ["a", "b", "A", "é", "日", "a/b", "x=y", "%41", "a b", "__HIVE_DEFAULT_PARTITION__", "z'\"", "!", "_"]
@@ -70,7 +70,7 @@ def name_of(row: tuple[str, ...]) -> str:
 
 
 class Model:
-    """A table of the catalog, and what should be in it."""
+    """A table of the catalog, and its expected contents."""
 
     def __init__(self, catalog: PartitionCatalog) -> None:
         self.catalog = catalog
@@ -139,7 +139,7 @@ def test_changes_agree_with_the_model(shared: PartitionCatalog, data: st.DataObj
             if name_of(new_row) not in {name_of(row) for row in known}:
                 own = model.partitions.pop(old)
                 shared.writes.rename_partition(TableName(*model.names), old, model.new(new_row, own))
-                # without files to look at, the figures are what the client sent
+                # without files to count, the figures are the client's
                 own_now = shared.reads.get_partition(TableName(*model.names), new_row).parameters
                 model.partitions[new_row] = {k: v for k, v in own_now.items() if k != "transient_lastDdlTime"}
                 assert model.partitions[new_row] == own

@@ -1,4 +1,4 @@
-"""Partition names: escaping both ways, against Hive's table of characters and by properties."""
+"""Partition names: escaping and unescaping, compared with Hive's table of characters and by properties."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ damaged = st.lists(st.sampled_from(["%", "%4", "%41", "%zz", "+", "5", "a", "k="
 @example("k=%٣1")
 @given(damaged.map("".join))
 def test_events_and_the_store_read_a_name_alike(name: str) -> None:
-    """What an event drops from memory and what the database holds is the same partition, escapes damaged or not."""
+    """What an event removes from memory and what the database contains is the same partition, with damaged escapes or
+    not."""
     of_event = values_of_partition_name(name)
     if of_event is None:
         with pytest.raises(MetaException):

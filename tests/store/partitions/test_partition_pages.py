@@ -1,4 +1,4 @@
-"""Pages of partitions hold, all together, what one read of all of them does."""
+"""All pages of partitions together contain the same as one read of all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pages(catalog: PartitionCatalog, size: int) -> list[list[Partition]]:
 
 @pytest.fixture
 def catalog(initialized_database: Database, tmp_path: Path) -> PartitionCatalog:
-    """Two tables whose partitions' ids lie between each other."""
+    """Two tables whose partitions have interleaved ids."""
     unmanaged = PartitionCatalog(initialized_database, tmp_path, files="leave")
     unmanaged.create_table()
     unmanaged.create_table("other")

@@ -1,4 +1,4 @@
-"""Privileges kept per partition: inherited from the table, answered to a grantee."""
+"""Privileges per partition: inherited from the table, returned to a grantee."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements are few, and do not grow with the number of partitions."""
+"""Few statements, and no more with more partitions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def many(count: int) -> list[Partition]:
 
 
 def varied(number: int) -> Partition:
-    """Partitions that differ in everything a descriptor has."""
+    """Partitions that differ in each field of a descriptor."""
     serde = SerDeInfo("n", f"lib{number % 2}", {"field.delim": " " if number % 3 else "", "x": str(number % 5)})
     return partition(
         f"v{number}",
@@ -73,7 +73,7 @@ def counted(catalog: PartitionCatalog, action: Callable[[], object]) -> int:
 
 @pytest.fixture
 def unmanaged(initialized_database: Database, tmp_path: Path) -> PartitionCatalog:
-    """A catalog whose store leaves the file system alone."""
+    """A catalog whose store does not access the file system."""
     return PartitionCatalog(initialized_database, tmp_path, files="leave")
 
 
@@ -100,7 +100,7 @@ def test_reads_take_few_statements_whatever_their_size(unmanaged: PartitionCatal
 
         assert counted(catalog, read) <= MAX_FOR_A_READ, selection
     assert counted(catalog, lambda: catalog.reads.get_partition(TableName(*T), ["d00003", "7"])) <= 6
-    # The table, which was guessed, goes together with what is asked of it where there are round trips.
+    # If there are round trips, the assumed table is read together with the requested data.
     executions = 2 if catalog.database.is_sqlite else 1
     assert counted(catalog, lambda: catalog.reads.get_partition_names(PartitionQuery(TableName(*T)))) == executions
     assert counted(catalog, lambda: catalog.reads.get_partition_count(PartitionQuery(TableName(*T)))) == executions
@@ -144,7 +144,7 @@ def test_writes_take_few_statements_whatever_their_size(unmanaged: PartitionCata
 
 
 def test_grouped_reading_is_exact(unmanaged: PartitionCatalog) -> None:
-    """The server groups equal descriptors; blanks at the end, separators in values, empty texts must survive."""
+    """The server groups equal descriptors; trailing blanks, separators in values and empty texts must be preserved."""
     catalog = unmanaged
     catalog.create_table()
     sent = [varied(number) for number in range(250)]
@@ -197,7 +197,7 @@ def test_a_server_that_cuts_lists_short(unmanaged: PartitionCatalog) -> None:
 
 
 def test_all_names_come_as_one_text_unless_it_does_not_add_up(unmanaged: PartitionCatalog) -> None:
-    """The texts of names are what they are: blanks at the end, letters of any script, and separators of other writers'
+    """The texts of names are unchanged: trailing blanks, letters of any script, and separators in other writers'
     names."""
     catalog = unmanaged
     catalog.create_table()

@@ -1,4 +1,5 @@
-"""A window of a table's names has every partition whose name lies in it, whatever the database's own order of texts."""
+"""A range of a table's names contains each partition whose name is in it, whatever the database's own order of
+texts."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ BEYOND_ASCII = ["dÿ", "d€", "d€1", "é", "ÿ", "€", "œ", "“"]
 
 @pytest.fixture
 def catalog(database_of_any_schema: Database, tmp_path: Path) -> PartitionCatalog:
-    """Names that databases order in their own ways, beside those of another table; one with a character that writers
+    """Names that databases sort in different orders, beside those of another table; one has a character that writers
     usually escape."""
     made = PartitionCatalog(database_of_any_schema, tmp_path, files="leave")
     made.create_table()
@@ -87,7 +88,7 @@ def test_the_first_of_all_are_the_first_by_code_point(catalog: PartitionCatalog)
 
 
 def side_by_side(catalog: PartitionCatalog, most: int) -> list[str]:
-    """The names in all windows of so many, each of which begins where the one before it ends."""
+    """The names in all ranges of this size, each of which begins where the previous one ends."""
     seen: list[str] = []
     first = ""
     while True:

@@ -299,7 +299,7 @@ def test_dropping_what_is_not_there(catalog: PartitionCatalog) -> None:
     some(catalog, days=1)
     with pytest.raises(NoSuchObjectException, match=r"partition values=\[x, 0\]"):
         catalog.writes.drop_partitions(TableName(*T), ByValues(("x", "0")), delete_data=True)
-    for other in ("dt=x/hr=0", "dt=2024-01-01/hr=0"):  # as in Hive, the second time it is not there
+    for other in ("dt=x/hr=0", "dt=2024-01-01/hr=0"):  # as in Hive, the second time it does not exist
         with pytest.raises(NoSuchObjectException, match="Some partitions to drop are missing"):
             catalog.writes.drop_partitions(TableName(*T), ByNames(("dt=2024-01-01/hr=0", other)), delete_data=True)
     assert len(catalog.rows(PARTITIONS)) == 4
@@ -375,7 +375,7 @@ def test_projections(sqlite_catalog: PartitionCatalog) -> None:
         sqlite_catalog.reads.get_partitions(
             PartitionQuery(TableName(*T)), projection=PartitionProjection(("sd.nofield",))
         )
-    for field in ("privileges", "colStats", "isStatsCompliant", "VALUES"):  # of answers to other requests, or of none
+    for field in ("privileges", "colStats", "isStatsCompliant", "VALUES"):  # of replies to other requests, or of none
         with pytest.raises(MetaException, match=rf"projection spec\[{field}\]"):
             sqlite_catalog.reads.get_partitions(
                 PartitionQuery(TableName(*T)), projection=PartitionProjection(("values", field))
@@ -417,7 +417,7 @@ def test_values_that_the_database_cannot_hold(catalog: PartitionCatalog) -> None
 
 @pytest.mark.parametrize("database_kind", ["mariadb"])
 def test_texts_beyond_the_character_set_of_hives_own_schema(catalog: PartitionCatalog) -> None:
-    """Hive's MySQL script makes names latin1, where a comparison with other text is an error."""
+    """Hive's MySQL script stores names in latin1, where a comparison with other text is an error."""
     catalog.create_table(keys=[("k", "string")])
     catalog.writes.add_partitions(TableName(*T), [partition("a"), partition("é")])
     narrow = "VARCHAR(767) CHARACTER SET latin1 COLLATE latin1_bin"
@@ -438,7 +438,7 @@ def test_texts_beyond_the_character_set_of_hives_own_schema(catalog: PartitionCa
 
 
 def test_names_that_no_statement_holds_hide_no_others(catalog: PartitionCatalog) -> None:
-    """Servers limit the length of a statement (`max_allowed_packet`); names in a request have no limit of their own."""
+    """Servers limit the length of a statement (`max_allowed_packet`); names in a request are not limited otherwise."""
     catalog.create_table()
     catalog.writes.add_partitions(TableName(*T), [partition("a", "1"), partition("b", "2")])
     endless = f"dt={'x' * 20_000_000}/hr=1"
@@ -489,7 +489,7 @@ def test_texts_that_no_value_has_hide_no_others(catalog: PartitionCatalog, text:
 
 
 def test_two_writers_of_one_partition(catalog: PartitionCatalog) -> None:
-    """The one who comes second finds the partition, whoever wins the race."""
+    """The second one finds the partition, whichever wins the race."""
     catalog.create_table()
     outcomes: list[str] = []
     start = threading.Barrier(4, timeout=30)

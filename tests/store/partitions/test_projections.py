@@ -1,4 +1,4 @@
-"""Projections of partitions: what is asked for by several paths is what is asked for by each of them."""
+"""Projections of partitions: several paths return the same as each of them separately."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ WRONG = (
 
 
 def paths_of(struct: Any, prefix: str = "") -> list[str]:
-    """All paths below a struct, those of whole structs among them."""
+    """All paths below a struct, including those of whole structs."""
     element = struct[0] if isinstance(struct, list) and struct else struct
     if not hasattr(element, "thrift_spec"):
         return []
@@ -64,7 +64,7 @@ def paths_of(struct: Any, prefix: str = "") -> list[str]:
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Any]:
-    """What is set in a struct, by the way to it."""
+    """The set fields of a struct, by their path."""
     if isinstance(value, list):
         return {key: leaf for index, one in enumerate(value) for key, leaf in leaves(one, f"{path}[{index}]").items()}
     if not hasattr(value, "thrift_spec"):
@@ -102,7 +102,7 @@ def test_several_paths_give_what_each_of_them_gives() -> None:
 @pytest.mark.parametrize("path", WRONG)
 @pytest.mark.parametrize("partitions", [[], [PARTITION], [Partition()]], ids=["none", "one", "an empty one"])
 def test_a_path_that_no_partition_has_is_refused(path: str, partitions: list[Partition]) -> None:
-    """Whether there are partitions or not, and whatever is set in them."""
+    """Whether or not there are partitions, and whatever is set in them."""
     for paths in ((path,), ("values", path), (path, "sd")):
         with pytest.raises(MetaException, match="Invalid partition fields in the projection spec") as told:
             project_partitions(partitions, PartitionProjection(paths))

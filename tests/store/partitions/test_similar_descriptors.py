@@ -1,4 +1,4 @@
-"""Descriptors that differ in a letter's case, in a trailing space or behind a thousand equal letters are not one."""
+"""Descriptors that differ in a letter's case, in a trailing blank or after a thousand equal letters are different."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PLACES: dict[str, tuple[int, Callable[[str], StorageDescriptor]]] = {
 
 
 def _ignore_case(database: Database) -> None:
-    """As this column of Hive's script for MySQL does."""
+    """Like this column in Hive's script for MySQL."""
     with database.writing() as connection:
         of_hive = "MEDIUMTEXT CHARACTER SET latin1 COLLATE latin1_swedish_ci"
         connection.execute(text(f"ALTER TABLE COLUMNS_V2 MODIFY TYPE_NAME {of_hive}"))
@@ -70,7 +70,7 @@ def test_similar_ones_are_read_and_altered_apart(empty_database: Database, tmp_p
     ]
     sent = {}
     for number, (_, one) in enumerate(made):
-        # One by one: what is added together shares what is equal in the server's eyes.
+        # One by one: partitions added together share what the database treats as equal.
         catalog.writes.add_partitions(T, [partition(str(number), sd=one)])
         sent[str(number)] = one
     names = tuple(f"p={number}" for number in sent)
@@ -97,7 +97,7 @@ def test_similar_ones_are_read_and_altered_apart(empty_database: Database, tmp_p
         return found
 
     assert wrong(sent) == []
-    # Each gets what the one beside it had.
+    # Each got the values of the one beside it.
     swapped = {number: sent[str(int(number) ^ 1)] for number in sent}
     altered = [partition(number, sd=one) for number, one in swapped.items()]
     locations = {
@@ -111,7 +111,7 @@ def test_similar_ones_are_read_and_altered_apart(empty_database: Database, tmp_p
 
 
 def _stored(sent: StorageDescriptor) -> StorageDescriptor:
-    """A descriptor as it is answered. Names of sort columns are stored as those of columns are."""
+    """A descriptor as returned. Names of sort columns are stored like those of columns."""
     one = copy.copy(sent)
     one.location = None
     one.sortCols = [Order(order.col.strip().lower(), order.order) for order in sent.sortCols]

@@ -1,8 +1,8 @@
-"""Whatever order a database has its texts in, reads find partitions by code point.
+"""Whatever order the database sorts texts in, reads find partitions by code point.
 
 Hive's script for MySQL gives names and values of partitions the collation `latin1_bin`, the order of the bytes of code
-page 1252, in which the euro stands before all letters with accents. Sites with values in Chinese change the columns to
-`utf8`, and get a collation that ignores case and has `_` behind the letters.
+page 1252, in which the euro sorts before all letters with accents. Sites with values in Chinese change the columns to
+`utf8`, and get a collation that ignores case and sorts `_` after the letters.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def set_collation(database: Database, collation: str, characters: str) -> None:
     ]
 )
 def url(request: pytest.FixtureRequest, database_servers: ServerLookup) -> Iterator[str]:
-    """Of a database whose names and values of partitions are in this order: of a collation of MariaDB, or as another
-    database has them."""
+    """A database whose names and values of partitions have this order: that of a collation of MariaDB, or of another
+    database."""
     collation: str = request.param
     if collation not in COLLATIONS:
         server = database_servers(collation)
@@ -70,7 +70,7 @@ def url(request: pytest.FixtureRequest, database_servers: ServerLookup) -> Itera
         server.give_back(made)
         return
     server = database_servers("mariadb")
-    made = server.create_database()  # what is known of those that are given out again is kept
+    made = server.create_database()  # what is known of partitions that are returned again is kept
     with closing(Database(made)) as database:
         init_schema(database)
         set_collation(database, collation, COLLATIONS[collation])
@@ -119,7 +119,7 @@ def test_the_first_of_all_are_the_first_by_code_point(catalog: PartitionCatalog)
 
 
 def test_the_first_of_all_where_a_name_goes_on_with_a_control_character(catalog: PartitionCatalog) -> None:
-    """As another program may have stored it. Where texts are padded with blanks it comes before the shorter name."""
+    """As another program may have stored it. If texts are padded with blanks, it sorts before the shorter name."""
     changed = update(PARTITIONS).where(PARTITIONS.c.PART_NAME == "dt=abé").values(PART_NAME="dt=a\x01x")
     run_write(catalog.database, lambda transaction: transaction.connection.execute(changed))
     names = sorted({*NAMES, "dt=a\x01x"} - {"dt=abé"})

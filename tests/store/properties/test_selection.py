@@ -1,4 +1,4 @@
-"""Conditions on properties, as JEXL 3.3 judges them."""
+"""Conditions on properties, evaluated as by JEXL 3.3."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, make_url
 
 from tests.downloads import FetchFailed, artifact
 
-#: Release to its tarball and the schema version that it makes.
+# Release to its tarball and the schema version that it creates.
 RELEASES = {
     "4.0.1": ("org.apache.hive:hive-standalone-metastore-server:4.0.1:tar.gz:bin", "4.0.0"),
     "3.1.3": ("org.apache.hive:hive-standalone-metastore:3.1.3:tar.gz:bin", "3.1.0"),
@@ -20,13 +20,13 @@ RELEASES = {
 
 
 def load_hive_schema(url: str, release: str) -> None:
-    """Run the release's schema script in an empty database, as schematool does."""
+    """Runs the release's schema script in an empty database, like schematool."""
     _run(url, [hive_script(release, _name_of(url))])
 
 
 def load_upgraded_schema(url: str, from_version: str) -> None:
-    """Make the schema of an older version (`1.2.0`, `3.1.0`) in an empty database and upgrade it to Hive 4.0's, as
-    schematool does."""
+    """Creates the schema of an older version (`1.2.0`, `3.1.0`) in an empty database and upgrades it to Hive 4.0's,
+    like schematool."""
     name = _name_of(url)
     steps = script("4.0.1", name, f"upgrade.order.{name}").split()
     first = next(number for number, step in enumerate(steps) if step.startswith(f"{from_version}-to-"))
@@ -44,7 +44,7 @@ def _run(url: str, scripts: list[str]) -> None:
     engine = create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         for statement in statements:
-            # The driver itself: SQLAlchemy would take a percent sign for a parameter.
+            # The driver itself: SQLAlchemy would treat a percent sign as a parameter.
             with connection.connection.cursor() as cursor:  # type: ignore[attr-defined]
                 cursor.execute(statement)
     engine.dispose()

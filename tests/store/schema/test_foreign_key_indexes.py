@@ -1,4 +1,4 @@
-"""SQLite and PostgreSQL look for the rows that refer to each row that is deleted: each foreign key needs an index."""
+"""For each deleted row, SQLite and PostgreSQL search the rows that refer to it: each foreign key needs an index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SKEWED = ("SKEWED_COL_VALUE_LOC_MAP", "STRING_LIST_ID_KID"), ("SKEWED_VALUES", "
 
 
 def unindexed(connection: Connection) -> set[tuple[str, ...]]:
-    """Tables and columns of foreign keys whose columns no index begins with, as SQLAlchemy sees the database."""
+    """Tables and columns of foreign keys without an index that begins with their columns, as SQLAlchemy reads the
+    database."""
     found = set()
     inspected = inspect(connection)
     for table in inspected.get_table_names():

@@ -1,4 +1,4 @@
-"""The schema against the scripts of Hive's own distributions, on MariaDB and PostgreSQL."""
+"""The schema compared with the scripts of Hive's own distributions, on MariaDB and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ server_kinds = pytest.mark.parametrize(
 )
 mariadb_only = pytest.mark.parametrize("database_kind", [pytest.param("mariadb", marks=pytest.mark.mariadb)])
 
-#: Where our own creation differs on MySQL on purpose: text is utf8mb4 and case-sensitive. Columns of unique keys that
-#: would pass InnoDB's 3072 bytes a key are narrower, all else is not.
+# Where our own schema differs on MySQL on purpose: text is utf8mb4 and case-sensitive. Columns of unique keys that
+# would exceed InnoDB's 3072 bytes for a key are narrower, all others are not.
 NARROW_TEXT = {
     ("PARTITIONS", "PART_NAME"): "utf8mb3_bin",
     ("COLUMNS_V2", "COLUMN_NAME"): "utf8mb3_bin",
@@ -56,10 +56,10 @@ NARROW_TEXT = {
     ("TXN_WRITE_NOTIFICATION_LOG", "WNL_TABLE"): "latin1_bin",
 }
 
-#: The grant tables have six or seven names in one unique key; of these, types and privileges are words of ASCII.
+# The grant tables have six or seven names in one unique key; types and privileges among them are ASCII words.
 GRANT_TABLES = {"GLOBAL_PRIVS", "DB_PRIVS", "DC_PRIVS", "TBL_PRIVS", "TBL_COL_PRIVS", "PART_PRIVS", "PART_COL_PRIVS"}
 
-#: Indexes that are not unique and would pass the limit hold the beginning of their long columns only.
+# Indexes that are not unique and would exceed the limit only contain the beginning of their long columns.
 PREFIXED_INDEXES = {
     "COMPLETED_COMPACTIONS_RES",
     "COMPLETED_TXN_COMPONENTS_IDX",
@@ -72,7 +72,7 @@ PREFIXED_INDEXES = {
 
 @pytest.fixture
 def new_database(database_server: SqliteFiles | DatabaseServer) -> Iterator[Callable[[], str]]:
-    """Makes empty databases."""
+    """Creates empty databases."""
     made: list[str] = []
 
     def make() -> str:
@@ -90,7 +90,7 @@ def tables_of(url: str) -> dict[str, TableShape]:
 
 
 def without_character_sets(tables: dict[str, TableShape]) -> dict[str, object]:
-    """Everything but collations and index prefixes, as plain values that pytest can show side by side."""
+    """Everything except collations and index prefixes, as plain values that pytest can show side by side."""
     return {
         name: {
             "columns": {c.name: (c.type, c.nullable, c.default, c.generated) for c in shape.columns.values()},
@@ -107,7 +107,7 @@ def test_our_schema_is_the_one_of_hives_script(new_database: Callable[[], str]) 
     theirs, ours = new_database(), new_database()
     load_hive_schema(theirs, "4.0.1")
     with closing(Database(theirs)) as database:
-        create_indexes_beside_writers(database)  # all that is different
+        create_indexes_beside_writers(database)  # all differences
     with closing(Database(ours)) as database:
         init_schema(database)
     expected, actual = without_character_sets(tables_of(theirs)), without_character_sets(tables_of(ours))
@@ -190,7 +190,7 @@ def test_no_key_passes_the_3072_bytes_of_mysql(new_database: Callable[[], str]) 
 def test_the_indexes_of_hive_4_1_can_be_made_in_our_schema(
     new_database: Callable[[], str], table: Table, columns: tuple[str, ...], is_unique: bool
 ) -> None:
-    """Its upgrade ended at the first: the key was too long on MariaDB, and the schema between two versions."""
+    """Its upgrade ended at the first: the key was too long on MariaDB, and the schema remained between two versions."""
     with closing(Database(new_database())) as database:
         init_schema(database)
         with database.writing() as connection:
@@ -245,7 +245,8 @@ def test_a_database_of_hive_3_is_opened_as_it_is(new_database: Callable[[], str]
 @server_kinds
 @pytest.mark.parametrize("release", ["3.1.3", "4.0.1"])
 def test_old_events_are_deleted_in_databases_of_hive(new_database: Callable[[], str], release: str) -> None:
-    """In those of Hive 3.1 on PostgreSQL they stayed: the table by which servers take turns has another name there."""
+    """In those of Hive 3.1 on PostgreSQL they remained: the table by which servers take turns has another name
+    there."""
     url = new_database()
     load_hive_schema(url, release)
     clock = ManualClock()
@@ -310,7 +311,7 @@ def test_columns_that_are_changed_as_documented_keep_any_text(new_database: Call
 def test_comments_that_the_log_has_no_characters_for_are_logged(
     new_database: Callable[[], str], tmp_path: Path, message_format: MessageFormat
 ) -> None:
-    """Sites with comments in Chinese change the columns of comments, and with Hive 4, whose messages are in base64, not
+    """Sites with comments in Chinese change the columns of comments and, with Hive 4, whose messages are in base64, not
     that of messages."""
     url, comment = new_database(), "名称 é 😀"
     load_hive_schema(url, "4.0.1")

@@ -85,7 +85,7 @@ def _change(database: Database, *statements: str) -> None:
 def test_a_metastore_that_has_lost_its_version_is_left_alone(
     empty_database: Database, statements: list[str], problem: str
 ) -> None:
-    """It was completed by guess, and called 4.0 from then on, whichever Hive's it was."""
+    """It was completed by assumptions, and counted as 4.0 from then on, whichever Hive's it was."""
     init_schema(empty_database)
     _change(empty_database, *statements)
     with empty_database.loading() as connection:

@@ -1,4 +1,4 @@
-"""What is read of an embedded database's tables, whoever made them."""
+"""Reading an embedded database's tables, whatever program created them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MADE = (
 
 
 def test_tables_of_an_embedded_database(sqlite_database: Database) -> None:
-    """A quote in a table's name was a defect: no server started. Indexes of expressions are none of columns."""
+    """A quote in a table's name was a defect: no server started. Indexes of expressions do not belong to columns."""
     with sqlite_database.writing() as connection:
         before = inspect_tables(connection)
         for statement in MADE:

@@ -1,4 +1,4 @@
-"""Texts that columns of MySQL have no characters for, in the place of which another is asked for."""
+"""Texts with characters that columns of MySQL do not have: another text is sent in their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases that Hive's schematool has upgraded to 4.0, which are not in all ways as it makes new ones."""
+"""Databases that Hive's schematool has upgraded to 4.0, which differ from new ones in some respects."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What deletes statistics of columns takes the claim back that they are exact, for every reader on every server.
+"""Deleting statistics of columns withdraws the claim that they are exact, for each reader on each server.
 
-A claim without statistics says that there are no rows: what is merged then is stored as the whole, and Hive answers
+A claim without statistics means that there are no rows: what is merged then is stored as the whole, and Hive answers
 `max()` from it.
 """
 
@@ -91,7 +91,7 @@ def answers(store: MetadataStore) -> list[Any]:
 
 
 def claimed_and_kept(store: MetadataStore) -> Iterator[tuple[str, frozenset[str], set[str]]]:
-    """Of the table and each partition: columns that are claimed to be exact, and those with statistics."""
+    """For the table and each partition: columns claimed as exact, and columns with statistics."""
     flat = store.reads.tables.get_table(FLAT)
     found = store.reads.statistics.get_table_column_statistics(StatisticsQuery(FLAT, ["a", "b"]))
     yield "flat", accurate_columns(flat.parameters), {one.colName for one in found.statsObj}

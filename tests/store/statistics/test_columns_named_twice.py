@@ -1,4 +1,4 @@
-"""Of a column that a request names twice, also in two cases, there is one row: the last one's."""
+"""For a column that a request names twice, also in different case, there is one row: the last one's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of any figures that a client can send are aggregated and merged into what can be sent."""
+"""Statistics with any figures that a client can send can be aggregated, merged and returned."""
 
 from __future__ import annotations
 

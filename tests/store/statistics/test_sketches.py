@@ -1,4 +1,4 @@
-"""Sketches of distinct values against those that Hive's own classes wrote and counted.
+"""Sketches of distinct values compared with those that Hive's own classes wrote and counted.
 
 `hive_sketches.tsv` was printed by `HyperLogLog` and `FMSketch` of Hive 4.0.1 over random longs: kind, size (or
 precision, or the two indexes merged), estimate, serialized form in Base64.
@@ -152,7 +152,7 @@ DENSE = next(data for _, _, data in SINGLE if data[3] & 7)
 @pytest.mark.parametrize("data", [full_of_entries(), DENSE + bytes(ENTRIES)], ids=["sparse", "dense"])
 @pytest.mark.parametrize("read", [read_sketch, lambda data: merged_at_once([data, DENSE])], ids=["one", "many"])
 def test_a_sketch_takes_no_more_memory_than_its_registers(data: bytes, read: Callable[[bytes], object]) -> None:
-    """A byte may be an entry, which takes some hundred bytes: whoever writes statistics would fill the memory."""
+    """A byte may be an entry, which takes some hundred bytes: a writer of statistics could fill the memory."""
     tracemalloc.start()
     try:
         read(data)

@@ -159,7 +159,7 @@ def test_statistics_mark_columns_as_accurate(flat: PartitionCatalog) -> None:
 @pytest.mark.mariadb
 @pytest.mark.parametrize("database_kind", ["mariadb"])
 def test_columns_may_have_more_characters_than_tables(database_server: DatabaseServer, tmp_path: Path) -> None:
-    """Hive's script for MySQL keeps all names in latin1; sites with names of columns in Chinese change theirs alone."""
+    """Hive's script for MySQL stores all names in latin1; sites with names of columns in Chinese only change theirs."""
     url = database_server.create_database()
     with closing(Database(url)) as database:
         init_schema(database)
@@ -268,7 +268,7 @@ def test_more_columns_of_partitions_may_be_named_than_a_statement_takes(parted: 
 
 @pytest.mark.parametrize("merges", [False, True])
 def test_the_keys_of_a_partition_may_come_in_any_order(parted: PartitionCatalog, merges: bool) -> None:
-    """Hive finds the partition by its values, and this client writes the name as it likes."""
+    """Hive finds the partition by its values, and this client spells the name freely."""
     store = Statistics(parted.context)
     if merges:  # with what is there
         store.update_partition_column_statistics([of_partition(f"dt=a/hr={hour}", longs(low=8)) for hour in (1, 2, 3)])
@@ -344,7 +344,7 @@ NAN, INFINITE = float("nan"), float("inf")
     ],
 )
 def test_what_is_no_number_bounds_nothing(catalog: PartitionCatalog, column: str, given: Any, stored: Any) -> None:
-    """MySQL has neither NaN nor infinities and SQLite no NaN: all databases keep the same, and events tell it."""
+    """MySQL has neither NaN nor infinities and SQLite no NaN: all databases store the same, and events contain it."""
     member = {"a_double": "doubleStats", "a_string": "stringStats", "a_binary": "binaryStats"}[column]
     catalog.create_table(keys=[], columns=COLUMNS)
     store = Statistics(catalog.context)
@@ -355,7 +355,7 @@ def test_what_is_no_number_bounds_nothing(catalog: PartitionCatalog, column: str
     [message] = [row.MESSAGE for row in catalog.rows(NOTIFICATION_LOG) if "UPDATE_TBL_COL_STAT" in row.EVENT_TYPE]
     assert "NaN" not in message
     assert "Infinity" not in message
-    # A bound that is not known is none that max() may be answered from.
+    # An unknown bound must not be used for max().
     assert (column in accurate_columns(table_parameters(catalog))) is (column != "a_double")
 
 
@@ -364,7 +364,7 @@ def test_what_is_no_number_bounds_nothing(catalog: PartitionCatalog, column: str
 def test_what_is_merged_with_no_number_is_exact_no_more(
     catalog: PartitionCatalog, given: float, of_partitions: bool
 ) -> None:
-    """The old bound is not the new one, though the new one cannot be kept."""
+    """The old bound is not the new one, even if the new one cannot be stored."""
     catalog.create_table(keys=KEYS if of_partitions else [], columns=COLUMNS)
     name = "dt=a/hr=1" if of_partitions else None
     if of_partitions:
@@ -446,7 +446,7 @@ def test_deleting_of_partitions(parted: PartitionCatalog) -> None:
 def test_who_deletes_without_an_engine_deletes_those_of_all(
     parted: PartitionCatalog, columns: list[str], engine: str | None, left: list[str]
 ) -> None:
-    """As clients before Hive 4 do, which know of none."""
+    """Like clients before Hive 4, which have none."""
     store, name = Statistics(parted.context), "dt=a/hr=0"
     for own in ("hive", "impala"):
         store.update_table_column_statistics(of_table(longs(), engine=own))
@@ -518,8 +518,8 @@ def test_statistics_and_snapshots(sqlite_catalog: PartitionCatalog) -> None:
 def test_a_merge_over_unseen_statistics_takes_their_claim_back(
     sqlite_catalog: PartitionCatalog, is_partitioned: bool, write_id: int | None
 ) -> None:
-    """They stay statistics of a transaction, also where the one who merges names none: of no transaction they would be
-    valid for every reader."""
+    """They remain statistics of a transaction, also if the merging client names none: without one, they would be valid
+    for each reader."""
     catalog = sqlite_catalog
     accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
     parameters = {"transactional": "true"} | ({} if is_partitioned else accurate)

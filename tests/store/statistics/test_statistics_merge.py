@@ -1,7 +1,7 @@
-"""Merged statistics: against Hive's own aggregators, by hand, and by properties.
+"""Merged statistics: compared with Hive's own aggregators, by hand, and by properties.
 
-`hive_aggregates.tsv` was printed by `MetaStoreServerUtils.aggrPartitionStats` of Hive 4.0.1: column type, partitions
-asked for, density function, tuner, statistics (partition:struct, …), the aggregate. Structs are TBinaryProtocol in
+`hive_aggregates.tsv` was printed by `MetaStoreServerUtils.aggrPartitionStats` of Hive 4.0.1: column type, requested
+partitions, density function, tuner, statistics (partition:struct, …), the aggregate. Structs are TBinaryProtocol in
 Base64.
 """
 
@@ -61,7 +61,7 @@ def test_aggregates_with_sketches_are_hives(vector: list[str]) -> None:
     # the first partition's sketch in Hive's answer, the merged one in ours
     ours.bit_vector = theirs.bit_vector = None
     if kind == "string" and 1 < len(statistics) < len(names):
-        # Hive extrapolates average lengths in place of the longest
+        # Hive extrapolates average lengths instead of the longest
         ours.maximum_length = theirs.maximum_length
     for field in dataclasses.fields(ColumnValues):
         mine, other = getattr(ours, field.name), getattr(theirs, field.name)

@@ -1,4 +1,4 @@
-"""What clients may do with tables: the rules of Hive 4.0.1's `MetastoreDefaultTransformer`, a case each."""
+"""How clients may access tables: the rules of Hive 4.0.1's `MetastoreDefaultTransformer`, a case each."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def table(kind: str, buckets: int = -1, **parameters: str) -> ttypes.Table:
         (table("MATERIALIZED_VIEW"), ["CONNECTORREAD", "HIVEMQT"], READ, None, None),
         (table("MATERIALIZED_VIEW"), ["CONNECTORREAD"], NONE, ["CONNECTORREAD", "HIVEMQT"], None),
         (table("INDEX_TABLE"), ["EXTREAD"], NONE, None, None),
-        # Tables that list what they ask for.
+        # Tables that list what they require.
         (table("EXTERNAL_TABLE", OBJCAPABILITIES="extread, extwrite"), ["EXTREAD", "EXTWRITE"], READ_WRITE, None, None),
         (table("EXTERNAL_TABLE", OBJCAPABILITIES="EXTREAD,EXTWRITE"), ["EXTREAD"], READ, None, ["EXTWRITE"]),
         (table("EXTERNAL_TABLE", OBJCAPABILITIES="EXTREAD,EXTWRITE"), ["X"], NONE, ["EXTREAD"], ["EXTWRITE"]),

@@ -1,4 +1,4 @@
-"""What is created, and where, when a Hive 4 metastore translates."""
+"""What is created, and where, if a Hive 4 metastore translates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Translating:
         self.d = ttypes.Database("d", None, f"{self.managed}/d.db", {}, catalogName="hive")
 
     def by(self, external: str | None = None, **settings: str) -> MetadataTranslation:
-        """A translation with these settings; on, and with an external warehouse, unless they say otherwise."""
+        """A translation with these settings; enabled, and with an external warehouse, by default."""
         warehouse = Warehouse(
             WarehouseSettings(
                 directory=self.managed, external_directory=self.external if external is None else external

@@ -1,4 +1,4 @@
-"""Which account and container of Azure a location leads to."""
+"""Which account and container of Azure a location names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_account_of_the_location(location: str) -> None:
 
 
 def test_a_connection_string_of_another_account_is_not_used() -> None:
-    """The driver would take it, whatever the location says."""
+    """The driver would use it, whatever the location contains."""
     text = f"DefaultEndpointsProtocol=https;AccountName=second;AccountKey={KEY};EndpointSuffix=core.windows.net"
     file_systems = FileSystems({"abfss": {"connection_string": text}})
     with pytest.raises(MetaException, match="account first"):

@@ -1,4 +1,4 @@
-"""Copies that Azure makes in the background: until one is done, its source must not be deleted."""
+"""Copies that Azure makes in the background: until one is finished, its source must not be deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OBJECTS = [StoredObject("/a", "1", 5, False), StoredObject("/b", "2", 5, False)]
 
 
 class Account:
-    """Answers to a copy as the service does for large blobs, which no emulator does: a fault to be played."""
+    """Answers a copy as the service does for large blobs, and no emulator does: an injected fault."""
 
     def __init__(self, *states: str) -> None:
         self.loop = get_loop()

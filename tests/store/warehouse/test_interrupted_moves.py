@@ -1,4 +1,4 @@
-"""A repeated move finds what a process that died before its commit has moved, and nothing else."""
+"""A repeated move finds what a process that ended before its commit has moved, and nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hms_cache.store.warehouse.move_records import RECORD_PREFIX, MoveRecord
 
 
 class Transaction:
-    """Keeps what is to be done, and does it when told: a transaction whose process may die before."""
+    """Stores the actions, and executes them on request: a transaction whose process may end before."""
 
     def __init__(self) -> None:
         self.committed: list[Callable[[], None]] = []

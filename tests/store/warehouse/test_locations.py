@@ -144,7 +144,7 @@ def test_the_normal_form_is_one(path: str, below: str) -> None:
     names = location.path.strip("/").split("/")
     assert not {".", ".."} & set(names) and "//" not in location.path
     assert Location.parse(str(location)) == location == Location.parse(location.url)
-    # Ours is what the operating system makes of the path, where no link is in the way.
+    # Ours is what the operating system makes of the path, if no link is involved.
     assert location.path == posixpath.normpath("/" + path.lstrip("/"))
     child = location.resolve(below)
     assert child.is_inside(location) == child.path.startswith(location.path.rstrip("/") + "/") or child == location
@@ -152,7 +152,7 @@ def test_the_normal_form_is_one(path: str, below: str) -> None:
 
 @given(path=paths)
 def test_what_is_opened_is_what_was_judged(path: str) -> None:
-    """On file systems of this machine: each path that the operating system is given lies in the directory allowed."""
+    """On file systems of this machine: each path passed to the operating system is in the allowed directory."""
     with tempfile.TemporaryDirectory() as scratch:
         root = os.path.realpath(scratch)
         for name in ("w/a/b", "out/a"):
@@ -177,7 +177,7 @@ def test_what_is_opened_is_what_was_judged(path: str) -> None:
 
 @given(path=paths, protocol=st.sampled_from(["memory", "ftp", "hdfs"]))
 def test_what_a_driver_opens_is_what_was_judged(path: str, protocol: str) -> None:
-    """On other file systems: the driver's path, stripped as often as it likes, is the location's, or it is refused."""
+    """On other file systems: the driver's path, however often it is stripped, is the location's, or it is refused."""
     import fsspec
 
     driver = fsspec.get_filesystem_class(protocol)
@@ -207,7 +207,7 @@ def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
     counted = warehouse.directory_statistics(allowed)
     assert counted is not None
     assert counted.file_count == 2, "the link is a file, not what it leads to"
-    # The directory becomes a link after it was judged: nothing is opened.
+    # The directory becomes a link after it was checked: nothing is opened.
     judged = warehouse.allow(warehouse.location(f"{tmp_path}/w/late/t"))
     assert judged is not None
     (tmp_path / "w" / "late").symlink_to(tmp_path / "out", target_is_directory=True)

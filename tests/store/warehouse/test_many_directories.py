@@ -1,4 +1,4 @@
-"""The objects of many directories: those that a listing of each gives, by fewer requests."""
+"""The objects of many directories: the same as by a listing of each, with fewer requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARTS = ["a", "a-b", "a=1", "a=10", "b", "é", "\U0001f600", "\uffff"]
 
 
 class Keys(OrderedKeyStore):
-    """Some keys in the order of their UTF-8, in pages of `most` at the most."""
+    """Some keys in the order of their UTF-8, in pages of at most `most`."""
 
     marker_suffix = "/"
 
@@ -99,7 +99,7 @@ def test_not_many_more_requests_than_with_one_for_each(there: set[int], asked: s
     names = [f"t/a={number:03d}" for number in asked]
     store, other = Keys(keys), Keys(keys)
     assert told(objects_of(store, BUCKET, names)) == one_by_one(other, names)
-    # A page that has nothing of the one that it began at, and what it began with is looked at once more.
+    # A page without the directory at which it began, which is then listed once more.
     assert store.requests <= 2 * other.requests
 
 
@@ -140,7 +140,7 @@ def test_a_store_in_another_order_is_asked_for_each() -> None:
 
 
 def test_a_listing_that_is_refused() -> None:
-    """Somebody may list directories, and not what is above them; one of them not either."""
+    """The account may list directories, but not the one above them; and one of them neither."""
     names = [f"t/day={number}" for number in range(5)]
     store = Keys([f"{name}/f" for name in names])
     store.refused = ["t/day=", "t/day=3/"]

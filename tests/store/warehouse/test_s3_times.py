@@ -1,4 +1,4 @@
-"""When an object was modified, as botocore reads it, by a quicker way."""
+"""When an object was modified: the same as botocore's result, but faster."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaEx
 
 
 class Outcome:
-    """A transaction whose end the test decides."""
+    """A transaction whose end the test determines."""
 
     def __init__(self) -> None:
         self._after_commit: list[Callable[[], None]] = []
@@ -48,7 +48,7 @@ class Outcome:
 
 
 class Everywhere:
-    """A warehouse whose operations take plain locations: each is judged first, and must be allowed."""
+    """A warehouse whose operations accept plain locations: each is checked first, and must be allowed."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
@@ -123,7 +123,7 @@ class TestDefaultLocations:
 
 @pytest.fixture(params=["file", "memory"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
-    """A directory on a local file system and on one that only fsspec knows."""
+    """A directory on a local file system and on one that only fsspec supports."""
     if request.param == "memory":
         MemoryFileSystem.store.clear()
         MemoryFileSystem.pseudo_dirs[:] = [""]
@@ -330,7 +330,7 @@ def test_listings_are_bounded_and_deletions_are_whole(tmp_path: Path, limits: di
 
 
 def test_a_deep_tree_takes_few_file_descriptors(tmp_path: Path) -> None:
-    """Deeper than a process may have files open, and than Python recurses. To count it is given up."""
+    """Deeper than the number of files a process may open, and than Python recurses. Counting is given up."""
     warehouse = warehouse_of(f"file:{tmp_path}")
     place = warehouse.location(f"{tmp_path}/deep")
     deepest = tmp_path / "deep"
@@ -356,7 +356,7 @@ def test_a_deep_tree_takes_few_file_descriptors(tmp_path: Path) -> None:
 
 
 def test_deletions_inside_of_each_other(tmp_path: Path) -> None:
-    """Dropped at once, as by two clients: a database's directory, its tables', their partitions'."""
+    """Dropped concurrently, as by two clients: a database's directory, its tables', their partitions'."""
     warehouse = warehouse_of(f"file:{tmp_path}")
     root = warehouse.location(f"{tmp_path}/d")
     places = [root, *(root.child(f"t{table}") for table in range(3))]
@@ -377,7 +377,7 @@ def test_deletions_inside_of_each_other(tmp_path: Path) -> None:
 
 
 def test_no_directory_is_made_that_no_path_names(tmp_path: Path) -> None:
-    """A partition of 3,000 keys of one letter would lie below more names than a path may have."""
+    """A partition of 3,000 keys of one letter would be located below more names than a path may have."""
     warehouse = warehouse_of(str(tmp_path))
     location = Location.parse(f"file:{tmp_path}").child(*["k=1"] * 1_500)
     with pytest.raises(MetaException):

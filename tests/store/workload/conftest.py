@@ -1,4 +1,4 @@
-"""Fixtures of the tests of workload management: stores with settings of the test's own."""
+"""Fixtures of the tests of workload management: stores with settings of the test."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def workload(initialized_database: Database, tmp_path: Path) -> Workload:
 
 @pytest.fixture
 def sqlite_workload(sqlite_database: Database, tmp_path: Path) -> Workload:
-    """On SQLite, for what does not depend on the database."""
+    """On SQLite, for tests that do not depend on the database."""
     return Workload(sqlite_database, ManualClock(), tmp_path)

@@ -1,4 +1,4 @@
-"""Quartz expressions: when they are due next."""
+"""Quartz expressions: their next execution times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hms_cache.metadata.quartz_schedule import parse_schedule
 
 @pytest.fixture
 def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A server whose clocks are changed twice a year."""
+    """A server whose time zone has daylight saving time."""
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     yield
@@ -25,7 +25,7 @@ def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def due(expression: str, after: str, count: int = 1) -> list[str]:
-    """The next moments of a schedule, in local time."""
+    """The next execution times of a schedule, in local time."""
 
     def moments() -> Iterator[str]:
         now: int | None = int(datetime.fromisoformat(after).timestamp())
@@ -78,17 +78,17 @@ def test_the_next_moments(expression: str, after: str, expected: list[str]) -> N
 @pytest.mark.parametrize(
     ("expression", "after", "expected"),
     [
-        # At 01:00Z two o'clock comes for the second time. What is to run every hour does.
+        # At 01:00Z, two o'clock occurs for the second time. An hourly schedule runs.
         ("0 0 * * * ?", "2024-10-26 23:30", ["27 00:00", "27 01:00", "27 02:00", "27 03:00"]),
         ("0 0/20 * * * ?", "2024-10-27 00:20", ["27 00:40", "27 01:00", "27 01:20", "27 01:40", "27 02:00"]),
         ("0 20/20 * * * ?", "2024-10-27 01:20", ["27 01:40", "27 02:20"]),
         ("0 0 * 28 10 ?", "2024-10-27 00:30", ["27 23:00", "28 00:00"]),
-        # What is to run at certain hours does once, whatever the clock shows when that is asked.
+        # A schedule at certain hours runs once, whatever the clock shows when it is evaluated.
         ("0 30 2 * * ?", "2024-10-26 22:00", ["27 00:30", "28 01:30"]),
         ("0 30 2 * * ?", "2024-10-27 00:30", ["28 01:30"]),
         ("0 30 2 * * ?", "2024-10-27 01:10", ["28 01:30"]),
         ("0 0 2 * * ?", "2024-10-27 00:00", ["28 01:00"]),
-        # At 01:00Z it is three o'clock after one. Nothing falls out, and nothing is due that no clock shows.
+        # At 01:00Z, three o'clock follows one. Nothing is omitted, and nothing is due at a time that does not occur.
         ("0 30 2 * * ?", "2024-03-30 12:00", ["31 01:30", "01 00:30"]),
         ("0 0/30 * * * ?", "2024-03-31 00:10", ["31 00:30", "31 01:00", "31 01:30"]),
         ("0 30 * 31 3 ?", "2024-03-31 00:45", ["31 01:30", "31 02:30"]),
@@ -110,7 +110,7 @@ def test_clocks_that_are_changed(expression: str, after: str, expected: list[str
     step=st.sampled_from([1, 7, 20, 30]),
 )
 def test_a_schedule_of_every_hour_is_due_when_the_clock_shows_it(after_s: int, step: int) -> None:
-    """Each second is looked at, around both changes of a year."""
+    """Each second is examined, around both changes of a year."""
     shown = (moment for moment in range(after_s + 1, after_s + 8_000) if time.localtime(moment).tm_sec == 0)
     expected = next(moment for moment in shown if time.localtime(moment).tm_min % step == 0)
     assert parse_schedule(f"0 */{step} * * * ?").next_epoch_s(after_s) == expected

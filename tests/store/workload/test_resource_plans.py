@@ -1,4 +1,4 @@
-"""Resource plans as Hive's `ObjectStore` keeps them."""
+"""Resource plans as stored by Hive's `ObjectStore`."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_refusals(workload: Workload) -> None:
 
 
 def test_a_plan_is_copied_as_it_was_at_one_moment(workload: Workload) -> None:
-    """Another server adds a pool with a trigger when the copy has read the pools, and not what belongs to them."""
+    """Another server adds a pool with a trigger when the copy has read the pools, but not their contents."""
     parts = workload.stores().plan_parts
     plans = workload.stores().resource_plans
     plans.create(plan("p", 10), None)

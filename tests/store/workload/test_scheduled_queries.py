@@ -1,4 +1,4 @@
-"""Scheduled queries as Hive's `ObjectStore` keeps them."""
+"""Scheduled queries as stored by Hive's `ObjectStore`."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_what_does_not_report_is_given_up_and_old_executions_go(workload: Worklo
 
 
 def fail_once(workload: Workload, **settings: object) -> None:
-    """A turn of the query that fails."""
+    """A run of the query that fails."""
     queries = workload.stores(**settings).scheduled_queries
     due_s = queries.get(KEY).nextExecution
     assert due_s is not None
