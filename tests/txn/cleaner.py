@@ -1,4 +1,4 @@
-"""Hive's cleaner's queries of the database (Hive 4.0, `ReadyToCleanHandler`); cleaners run only in Hive."""
+"""The database queries of Hive's cleaner (Hive 4.0, `ReadyToCleanHandler`); cleaners run only in Hive."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Q = COMPACTION_QUEUE.c
 def ready_to_clean(store: TxnStore, retention_ms: int = 0) -> list[CompactionInfoStruct]:
     """Entries whose old files nobody can be reading any more: those a cleaner may delete now, oldest first.
 
-    Of each table or partition the one with the lowest write id comes first. Readers are waited for by transaction id,
-    and by the write ids that they announced.
+    For each table or partition, the one with the lowest write id comes first. Cleaners wait for readers by transaction
+    id, and by the write ids that they announced.
     """
     return run_read(store._database, lambda connection: _ready_to_clean(connection, store._context, retention_ms))
 

@@ -1,4 +1,4 @@
-"""A short way to write requests to a `TxnStore`, and to look at the database behind it."""
+"""A short way to write requests to a `TxnStore`, and to read its database."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def component(
     transactional: bool | None = True,
     dynamic: bool = False,
 ) -> LockComponent:
-    """A lock component; its level follows from what is named."""
+    """A lock component; its level follows from the given names."""
     level = LockLevel.DB if table is None else LockLevel.TABLE if partition is None else LockLevel.PARTITION
     return LockComponent(
         type=lock_type,
@@ -65,7 +65,7 @@ def component(
 
 
 def write_component(operation: int = DataOperationType.INSERT, table: str = "t", **other: Any) -> LockComponent:
-    """What Hive 4 asks for with an INSERT, UPDATE or DELETE."""
+    """The locks that Hive 4 requests for an INSERT, UPDATE or DELETE."""
     lock_type = LockType.SHARED_READ if operation == DataOperationType.INSERT else LockType.EXCL_WRITE
     return component(lock_type, table, operation=operation, **other)
 
@@ -118,7 +118,7 @@ class TxnClient:
         self.lock(write_component(operation, table, **other), txn_id=txn_id)
         return txn_id, write_id
 
-    # What the database holds
+    # The contents of the database
 
     def rows(self, table: Table, *columns: str) -> list[tuple[Any, ...]]:
         with self.database.checking() as connection:
@@ -142,7 +142,7 @@ class TxnClient:
         return found
 
     def age(self, milliseconds: int) -> None:
-        """Make every transaction and lock that much older."""
+        """Makes each transaction and lock this much older."""
         with self.database.writing() as connection:
             connection.execute(
                 update(TXNS)
@@ -170,7 +170,7 @@ class TxnClient:
         return 70
 
     def make_partitions(self, *names: str) -> None:
-        """Gives the table `t` the key `p`, and creates these partitions of it."""
+        """Adds the key `p` to the table `t`, and creates these partitions of it."""
         key = {"TBL_ID": 70, "PKEY_NAME": "p", "PKEY_TYPE": "string", "INTEGER_IDX": 0}
         with self.database.writing() as connection:
             connection.execute(insert(PARTITION_KEYS).values(key))

@@ -1,4 +1,4 @@
-"""Calls to a `TxnStore` that gather and share transactions, like those of a server's clients."""
+"""Calls to a `TxnStore` that are collected and share transactions, like those of a server's clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CombiningStore:
             self._groups.setdefault(combined.name, Group(combined.name, combined.most, run))
 
     def submit(self, method: str, request: Any) -> Future[Any]:
-        """A call comes."""
+        """A call arrives."""
         outcome: Future[Any] = Future()
         alone = partial(settle, outcome, partial(getattr(self._store, method), request))
         combined = self._store.combined.get(method)
@@ -50,7 +50,7 @@ def settle(outcome: Future[Any], call: Callable[[], Any]) -> None:
 
 
 def carry_out(combined: CombinedCalls, members: Sequence[Member]) -> bool:
-    """As the server's dispatcher does."""
+    """As in the server's dispatcher."""
     found = combined.carry_out([request for request, _ in members])
     if found is None:
         return False

@@ -25,5 +25,5 @@ def sqlite_client(sqlite_database: Database) -> TxnClient:
 
 def store_of(database: Database) -> TxnStore:
     """A transaction store on the database."""
-    # A clock that stands still: on a busy machine no transaction takes too long to open.
+    # A constant clock: on a busy machine, no transaction takes too long to open.
     return TxnStore(database, MessageBuilder(), clock=ManualClock())

@@ -15,10 +15,10 @@ _CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
 
 
 class DatabaseStatements:
-    """Counts what all connections of a database send from now on; beginnings and ends of transactions excepted.
+    """Counts what all connections of a database send from now on, except starts and ends of transactions.
 
-    MariaDB tells itself what a connection asked (`Questions`), with the commits in it; SQLite traces what it runs;
-    libpq traces what it sends to PostgreSQL.
+    MariaDB counts the statements of a connection (`Questions`), including commits; SQLite traces what it runs; libpq
+    traces what it sends to PostgreSQL.
     """
 
     def __init__(self, database: Database, directory: Path) -> None:
@@ -40,7 +40,7 @@ class DatabaseStatements:
             connection.pgconn.trace(self._file)
 
     def close(self) -> None:
-        """Counts no more; the connections are of no use any more."""
+        """Stops counting; the connections cannot be used any more."""
         os.close(self._file)
 
     def count(self, call: Callable[[], object]) -> int:
@@ -69,7 +69,7 @@ class DatabaseStatements:
 
 
 def _questions(connection: Any) -> int:
-    """Returns the number of the connection's statements so far, without those of this function."""
+    """Returns the number of the connection's statements so far, except those of this function."""
     asked = getattr(connection, "_asked_for_questions", 0)
     with connection.cursor() as cursor:
         cursor.execute("SHOW SESSION STATUS LIKE 'Questions'")

@@ -12,7 +12,7 @@ from tests.databases import closing
 
 @dataclass(frozen=True)
 class Kept:
-    """What one server did."""
+    """The work of one server."""
 
     txns: int
     compactions: list[int]
@@ -20,7 +20,7 @@ class Kept:
 
 
 def keep_house(url: str, name: str, rounds: int) -> Kept:
-    """Everything the background service does, some times over."""
+    """All tasks of the background service, several times."""
     txns, compactions, cleaned = 0, [], 0
     with closing(Database(url)) as database:
         store = TxnStore(database, MessageBuilder())

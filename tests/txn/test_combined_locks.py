@@ -1,4 +1,4 @@
-"""`lock`, `check_lock` and `unlock` of many clients in one transaction are what they are one after the other."""
+"""`lock`, `check_lock` and `unlock` of many clients in one transaction have the same result as one after the other."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def together(client: TxnClient, calls: Sequence[Any]) -> list[Any]:
 
 
 def one_by_one(client: TxnClient, calls: Sequence[Any]) -> list[Any]:
-    """Outcomes of the same calls in transactions of their own, in the order that `lock_calls` states."""
+    """Outcomes of the same calls in transactions of their own, in the order given by `lock_calls`."""
     turns = {UnlockRequest: 0, CheckLockRequest: 1, LockRequest: 2}
     outcomes: list[Any] = [None] * len(calls)
     for number in sorted(range(len(calls)), key=lambda one: turns[type(calls[one])]):
@@ -90,7 +90,7 @@ def some_request(draw: random.Random, txn_ids: Sequence[int]) -> LockRequest:
 
 
 def some_history(draw: random.Random, client: TxnClient) -> list[Any]:
-    """Locks that are held and that wait, some of transactions of which some are over; then calls about them."""
+    """Locks that are held or waiting, some of ended transactions; then calls about them."""
     txn_ids = [client.open() for _ in range(6)]
     for txn_id in txn_ids[:3]:
         client.allocate([txn_id], "t")
@@ -120,7 +120,7 @@ def some_history(draw: random.Random, client: TxnClient) -> list[Any]:
 def test_together_they_are_what_they_are_one_by_one(
     seed: int, max_read: int, database_server: SqliteFiles | DatabaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With few earlier locks, which are read at once, and with more than may be."""
+    """With few earlier locks, which are read at once, and with more than are read at once."""
     monkeypatch.setattr(earlier_locks, "MAX_EARLIER_LOCKS", max_read)
     earlier_locks._query.cache_clear()
     earlier_locks.direct_query.cache_clear()
@@ -158,7 +158,7 @@ def test_who_waits_gets_what_is_given_back_at_the_same_moment(client: TxnClient)
 
 
 def test_their_owners_live(client: TxnClient) -> None:
-    """Asking for a lock again counts as a heartbeat, of its transaction if it has one."""
+    """Requesting a lock again counts as a heartbeat, of its transaction if it has one."""
     txn_id = client.open()
     of_txn, alone, silent = (
         client.lock(component(LockType.EXCLUSIVE, table), txn_id=owner)
@@ -173,7 +173,7 @@ def test_their_owners_live(client: TxnClient) -> None:
 
 @pytest.mark.parametrize("count", [3, 12])
 def test_statements_do_not_grow_with_the_calls(client: TxnClient, count: int) -> None:
-    """All kinds of calls, half of them of transactions; those that wait learn of a new blocker."""
+    """All kinds of calls, half of them of transactions; those that wait get a new blocker."""
     txn_ids = [client.open() for _ in range(count)]
     held = [client.lock(component(LockType.EXCLUSIVE, f"h{number}")).lockid for number in range(count)]
     blocker = client.lock(component(LockType.EXCLUSIVE, "w")).lockid
@@ -193,7 +193,7 @@ def test_statements_do_not_grow_with_the_calls(client: TxnClient, count: int) ->
 
 
 def test_a_lock_that_goes_at_that_moment(server_client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Released by somebody else after it was read and before it was granted: only its own client hears of it."""
+    """Another client released it after it was read and before it was granted: only its own client gets an error."""
     client = server_client
     if client.database.dialect == "mysql":
         pytest.skip("who reads it has locked it: nothing comes between")
@@ -229,14 +229,14 @@ class Held:
     targets: tuple[LockTarget, ...]
 
     def excludes(self, other: Held) -> bool:
-        """Whether both cannot be held at the same moment: the one with the larger id would have to wait."""
+        """Whether both cannot be held at the same time: the one with the larger id would have to wait."""
         first, second = sorted((self, other), key=lambda one: one.lock_id)
         return any(must_wait(late, early) for late in second.targets for early in first.targets)
 
 
 @dataclass
 class Monitor:
-    """What clients hold, from the acknowledgement until they give it back."""
+    """The locks that clients hold, from the acknowledgement until their release."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     held: set[Held] = field(default_factory=set)
@@ -271,7 +271,8 @@ def take_turns(store: Any, monitor: Monitor, draw: random.Random, rounds: int) -
 
 
 def test_no_two_that_exclude_each_other_are_granted(client: TxnClient) -> None:
-    """Clients of two servers, tables and types at random; the older of two that wait goes first, so all get theirs."""
+    """Clients of two servers, with random tables and types; the older of two that wait goes first, so all get their
+    locks."""
     monitor, rounds, clients = Monitor(), 6, 8
     with (
         combining(client.store, store_of(client.database)) as stores,

@@ -1,4 +1,4 @@
-"""Requests that wait at the same moment become one transaction, and nobody but its sender sees that one fails."""
+"""Requests that wait at the same moment become one transaction, and only its sender sees that one fails."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_calls_that_change_more_than_their_transaction_share_none(client: TxnCli
     assert not combined["open_txns"].admits(OpenTxnRequest(num_txns=2, user="u", hostname="h"))
     assert not combined["open_txns"].admits(OpenTxnRequest(1, "u", "h", replPolicy="p", replSrcTxnIds=[1]))
     assert not combined["commit_txn"].admits(CommitTxnRequest(txnid=1, replPolicy="d.t"))
-    # Its id is the source's; committed together with others, our transaction of that id was.
+    # Its id belongs to the source; committed together with others, our transaction of the same id was committed.
     assert not combined["commit_txn"].admits(CommitTxnRequest(txnid=1, txn_type=TxnType.REPL_CREATED))
     assert not combined["allocate_table_write_ids"].admits(AllocateTableWriteIdsRequest("d", "t", txnIds=[1, 2]))
     parts = [component(LockType.SHARED_READ, "t", f"p={number}") for number in range(MAX_COMPONENTS_TOGETHER + 1)]
@@ -82,7 +82,7 @@ def test_calls_that_change_more_than_their_transaction_share_none(client: TxnCli
 
 
 def test_calls_that_share_a_transaction_open_no_more_than_others(client: TxnClient) -> None:
-    """`transactions.max_open` is for the time when many clients come at once; what else they ask is done."""
+    """`transactions.max_open` also applies if many clients come at once; their other requests are executed."""
     settings = Settings(transactions={"max_open": 10})
     clock = ManualClock()
     store = TxnStore(client.database, MessageBuilder(), settings, clock=clock)
@@ -131,7 +131,7 @@ def test_an_unknown_outcome_is_told_to_each(client: TxnClient, monkeypatch: pyte
 
 
 def test_what_hive_answers_with_an_exception_is_one_calls_outcome(client: TxnClient) -> None:
-    """The others of the batch are committed, given a write id, or beaten with it."""
+    """The others of the batch are committed, and get write ids and heartbeats."""
     alive, aborted, committed = (client.open() for _ in range(3))
     client.abort(aborted)
     client.commit(committed)
@@ -179,7 +179,7 @@ def test_what_hive_answers_with_an_exception_is_one_calls_outcome(client: TxnCli
 def test_transactions_that_took_too_long_to_open_are_opened_anew(
     client: TxnClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Readers count gaps older than the time-out as closed: nothing may be written under such ids."""
+    """Readers treat gaps older than the time-out as closed: nothing may be written under such ids."""
     database, clock = client.database, ManualClock()
     if database.is_sqlite:
         pytest.skip("SQLite has one writer at a time: there are no gaps")
@@ -200,7 +200,7 @@ def test_transactions_that_took_too_long_to_open_are_opened_anew(
     assert sorted(states[one] for one in states if one and one not in txn_ids) == ["a", "a"]
 
 
-# Set-wise, and as one after the other
+# Combined, and one after the other
 
 
 def opening_of(user: str) -> OpenTxnRequest:
@@ -224,7 +224,8 @@ def test_transactions_that_are_opened_together_are_their_openers(client: TxnClie
 
 
 def _histories(seed: int, client: TxnClient) -> tuple[list[CommitTxnRequest], list[AllocateTableWriteIdsRequest]]:
-    """Transactions that read, wrote, changed rows, or are over: what is committed, and what more write ids are for."""
+    """Transactions that read, wrote, changed rows, or are over: which are committed, and for which write ids are
+    allocated."""
     draw = random.Random(seed)
     commits, allocations = [], []
     for number in range(10):
@@ -237,7 +238,7 @@ def _histories(seed: int, client: TxnClient) -> tuple[list[CommitTxnRequest], li
                 txn_id = client.open()
                 client.lock(component(LockType.SHARED_READ, "t"), txn_id=txn_id)
             case 3:
-                # Rows of tables that nobody else changes: no conflict.
+                # Rows of tables that no other changes: no conflict.
                 txn_id, _ = client.write(DataOperationType.UPDATE, f"own{number}")
             case 4:
                 txn_id = client.open()
@@ -249,7 +250,7 @@ def _histories(seed: int, client: TxnClient) -> tuple[list[CommitTxnRequest], li
                 txn_id, _ = client.write(DataOperationType.INSERT, draw.choice("tu"))
         commits.append(CommitTxnRequest(txnid=txn_id))
         writer = client.open()
-        # More tables than have a statement each; some have no write ids yet, some writers may have none.
+        # More tables than get a statement each; some have no write ids yet, some writers may get none.
         table = draw.choice("tuvwxyz")
         if draw.random() < 0.6:
             client.allocate([client.open()], table)
@@ -305,7 +306,7 @@ def _without_time(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_who_asks_what_is_open_shares_one_read(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And asks by itself if that fails."""
+    """And repeats its request alone if that fails."""
     for kind in (TxnType.DEFAULT, TxnType.READ_ONLY, TxnType.COMPACTION):
         client.store.open_txns(OpenTxnRequest(1, "u", "h", txn_type=kind))
     excluded = GetOpenTxnsRequest([TxnType.READ_ONLY, TxnType.COMPACTION])
@@ -322,7 +323,7 @@ def test_who_asks_what_is_open_shares_one_read(client: TxnClient, monkeypatch: p
 
 
 def test_a_conflict_within_a_batch_is_one(client: TxnClient) -> None:
-    """Both began before either commits, and change rows of one table: the first committer wins."""
+    """Both began before either commits, and change rows of one table: the first to commit succeeds."""
     first, second = client.open(), client.open()
     for txn_id in (first, second):
         client.allocate([txn_id], "t")
@@ -342,7 +343,7 @@ def test_a_conflict_within_a_batch_is_one(client: TxnClient) -> None:
 
 
 def _batch(client: TxnClient, kind: str, count: int) -> list[Any]:
-    """Requests of a kind, or of all."""
+    """Requests of one kind, or of all."""
     txn_ids = client.open_many(2 * count)
     if kind.startswith("allocate"):
         for table in ("t", *(f"t{number}" for number in range(count))):
@@ -384,7 +385,7 @@ _ROUND_TRIPS = {
     "kind", [pytest.param(kind, marks=() if kind == "all" else pytest.mark.soak) for kind in _ROUND_TRIPS]
 )
 def test_round_trips_of_a_batch(initialized_database_url: str, kind: str) -> None:
-    """On MySQL and MariaDB, COMMIT included, however many requests there are."""
+    """On MySQL and MariaDB, including COMMIT, for any number of requests."""
     real = make_url(initialized_database_url)
     if real.get_backend_name() != "mysql":
         pytest.skip("statement after statement")
@@ -404,7 +405,7 @@ def test_round_trips_of_a_batch(initialized_database_url: str, kind: str) -> Non
                 assert not [one for one in outcomes if isinstance(one, Exception)]
     finally:
         relay.close()
-    # The first opens connections, and now and then one takes a block of ids.
+    # The first run opens connections, and sometimes one reserves a block of ids.
     found = {count: min(map(len, tries)) for count, tries in asked.items()}
     assert found == dict.fromkeys((2, 7), _ROUND_TRIPS[kind]), asked
 
@@ -424,13 +425,13 @@ def test_a_batch_takes_fewer_statements_than_its_requests(client: TxnClient, kin
     elif client.database.dialect == "postgresql" and kind in ("open", "all"):
         limit += count * 3
     elif client.database.dialect == "mysql":
-        limit = 4  # each is a packet, the log's rows included; one may be for a block of ids
+        limit = 4  # each is a packet, including the log's rows; one may be for a block of ids
     assert seen.count <= limit, seen.statements
     assert seen.count <= 5 * len(requests)
 
 
 def test_ids_of_the_log_are_at_hand_for_batches_of_any_size(client: TxnClient) -> None:
-    """They were taken one batch at a time, and inside its transaction, once fewer were left than a batch needs."""
+    """They were allocated one batch at a time, inside its transaction, once fewer remained than a batch needs."""
     if client.database.is_sqlite:
         pytest.skip("there all ids are taken inside of the transaction")
     carry_out = client.store.combined["open_txns"].carry_out
@@ -455,7 +456,7 @@ def test_kinds_that_share_a_transaction_leave_what_they_leave_one_after_the_othe
             client = TxnClient(TxnStore(database, MessageBuilder(), clock=ManualClock()), database)
             commits, allocations = _histories(7, client)
             openings = [opening_of("u"), OpenTxnRequest(1, "v", "h", txn_type=TxnType.READ_ONLY), opening_of("w")]
-            # Of one that is committed in the same batch, too late.
+            # Of a transaction committed in the same batch, too late.
             allocations.append(AllocateTableWriteIdsRequest(dbName="d", tableName="t", txnIds=[commits[0].txnid]))
             requests = [*openings, *allocations, *commits]
             random.Random(1).shuffle(requests)
@@ -511,7 +512,7 @@ def _outcome_of(store: TxnStore, request: Any) -> Any:
 
 
 def test_one_that_fails_among_all_kinds_fails_alone(client: TxnClient) -> None:
-    """Each kind has one that is refused; what others of the batch do is done, and logged without a gap."""
+    """Each kind has one that is refused; the other requests of the batch are executed, and logged without a gap."""
     alive, aborted = client.open(), client.open()
     writer = client.open()
     client.allocate([client.open()])
@@ -553,7 +554,8 @@ def test_one_that_fails_among_all_kinds_fails_alone(client: TxnClient) -> None:
 
 
 def test_calls_of_many_clients_at_once(client: TxnClient) -> None:
-    """Heartbeats, write ids and commits of twenty clients, one of which is gone: each hears of its own transaction."""
+    """Heartbeats, write ids and commits of twenty clients, one of which is gone: each gets the result for its
+    transaction."""
     barrier = threading.Barrier(20, timeout=60)
 
     def cycle(number: int) -> str:

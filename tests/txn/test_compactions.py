@@ -104,7 +104,7 @@ def test_from_request_to_history(client: TxnClient) -> None:
     latest = store.get_latest_committed_compaction_info(
         GetLatestCommittedCompactionInfoRequest(dbname="D", tablename="T")
     )
-    # As they are stored, however they were asked for.
+    # As they are stored, whatever the form of the request.
     assert [(one.id, one.dbname, one.tablename) for one in latest.compactions] == [(asked.id, "d", "t")]
 
     client.age(2000)
@@ -114,7 +114,7 @@ def test_from_request_to_history(client: TxnClient) -> None:
     client.change(update(COMPACTION_QUEUE).values(CQ_COMMIT_TIME=0))
     (cleaning,) = ready_to_clean(store, retention_ms=1000)
     store.mark_cleaned(cleaning)
-    # Its client may not have got the answer.
+    # Its client may not have received the reply.
     store.mark_cleaned(cleaning)
     assert shown(client) == [(asked.id, "succeeded")]
     columns = ("CC_STATE", "CC_HADOOP_JOB_ID", "CC_HIGHEST_WRITE_ID", "CC_TXN_ID", "CC_WORKER_ID")
@@ -184,16 +184,16 @@ def test_failures_refusals_and_withdrawals(client: TxnClient) -> None:
     )
     store.mark_failed(never_queued)
     assert "did not initiate" in {state for _, state in shown(client)}
-    # Nor was what Hive's initiator says nothing of but that it failed.
+    # Nor those that Hive's initiator reports only as failed.
     never_queued.state, never_queued.tablename = None, "f"
     store.mark_failed(never_queued)
     assert [state for _, state in shown(client, tbName="f")] == ["did not initiate"]
-    # What nobody knows is not 0, the first moment and the first transaction.
+    # An unknown value is not 0, the first time and the first transaction.
     unknown = ("CC_START", "CC_HIGHEST_WRITE_ID", "CC_TXN_ID", "CC_NEXT_TXN_ID", "CC_COMMIT_TIME")
     kept = {row[0]: row[1:] for row in client.rows(H, "CC_STATE", *unknown)}
     assert kept["a"] == (None,) * 5
     assert kept["f"][1:] == kept["c"][1:] == kept["x"][1:] == (None,) * 4
-    # What an entry says that was never queued is kept, as in Hive.
+    # The fields of an entry that was never queued are stored, as in Hive.
     told = CompactionInfoStruct(0, "d", "g", None, CompactionType.MAJOR, highestWriteId=4, poolname="p")
     store.mark_refused(told)
     (shown_entry,) = store.show_compact(ShowCompactRequest(tbName="g")).compacts
@@ -309,7 +309,7 @@ def test_a_compaction_makes_the_retries_of_aborts_needless(client: TxnClient, pa
     client.store.mark_cleaned(entry)
     left = [kind for number, kind in enumerate(kinds) if (100 + number,) in client.rows(COMPACTION_QUEUE, "CQ_ID")]
     assert left == (["other"] if partition is None else ["other", "whole", "beside"])
-    # One retry that is done says nothing of others.
+    # One finished retry says nothing about others.
     entry = CompactionInfoStruct(100, "d", "u", type=CompactionType.ABORT_TXN_CLEANUP)
     client.change(insert(COMPACTION_QUEUE).values(CQ_ID=200, CQ_DATABASE="d", CQ_TABLE="u", CQ_TYPE="c", CQ_STATE="r"))
     client.store.mark_cleaned(entry)
@@ -325,7 +325,7 @@ def test_the_lowest_open_write_is_told_above_aborted_ones(client: TxnClient) -> 
     asked = ask(client)
     assert asked.accepted
     client.change(update(COMPACTION_QUEUE).values(CQ_STATE="r", CQ_HIGHEST_WRITE_ID=open_id - 1))
-    # All that can be compacted waits to be cleaned already.
+    # Everything that can be compacted is already waiting for the cleaner.
     assert not ask(client).accepted
 
 
@@ -377,7 +377,7 @@ def test_lists_are_longer_than_the_parameters_of_a_statement(client: TxnClient) 
 
 
 def test_old_failures_are_forgotten_once_one_has_succeeded(client: TxnClient) -> None:
-    """As in Hive (PurgeCompactionHistoryFunction): a major compaction makes up for all, a minor one for minor ones."""
+    """As in Hive (PurgeCompactionHistoryFunction): a major compaction supersedes all, a minor one only minor ones."""
     day_ms = 86_400_000
     now_ms = int(time.time() * 1000)
 
@@ -420,7 +420,7 @@ def test_columns_with_statistics(client: TxnClient) -> None:
 
 
 def test_columns_are_those_of_the_table_in_the_default_catalog(client: TxnClient) -> None:
-    """Only these are compacted. A worker that is told of other ones fails to compute statistics of any."""
+    """Only these are compacted. A worker that gets others fails to compute statistics of any."""
     client.make_table()
     client.change(insert(CTLGS).values(CTLG_ID=8, NAME="spark", LOCATION_URI="x"))
     client.change(insert(DBS).values(DB_ID=8, DB_LOCATION_URI="x", NAME="d", CTLG_NAME="spark"))
@@ -472,7 +472,7 @@ def test_many_writes_start_a_minor_compaction(client: TxnClient) -> None:
 
 @pytest.mark.parametrize(("own", "needed"), [("3", 4), ("0", 1), ("12", 13), ("many", 11), ("-1", 11), (None, 11)])
 def test_a_table_says_after_how_many_writes_it_is_compacted(client: TxnClient, own: str | None, needed: int) -> None:
-    """As with Hive's initiator. What is no number is as good as nothing."""
+    """As in Hive's initiator. A value that is not a number is ignored."""
     client.make_table({"compactorthreshold.hive.compactor.delta.num.threshold": own} if own is not None else None)
     write_times(client, needed - 1)
     assert client.store.initiate_compactions("here") == []
@@ -482,7 +482,7 @@ def test_a_table_says_after_how_many_writes_it_is_compacted(client: TxnClient, o
 
 @pytest.mark.parametrize("setting", ["common", "own"])
 def test_housekeeping_leaves_the_writes_that_are_counted(client: TxnClient, setting: str) -> None:
-    """Those of a table are thinned out while nobody compacts it; never below its threshold."""
+    """Those of a table are thinned out while it is not compacted, but never below its threshold."""
     settings = Settings(compactions={"delta_count_threshold": 120} if setting == "common" else {})
     store = TxnStore(client.database, MessageBuilder(), settings)
     client.make_table({"compactorthreshold.hive.compactor.delta.num.threshold": "120"} if setting == "own" else None)
@@ -531,7 +531,7 @@ def test_the_word_of_a_database_counts_before_a_tables(client: TxnClient) -> Non
 
 @pytest.mark.parametrize("of_database", [True, False])
 def test_what_replication_has_only_copied_is_left_alone(client: TxnClient, of_database: bool) -> None:
-    """The first events that are loaded may tell of what was copied already (HIVE-21197)."""
+    """The first loaded events may concern what was copied already (HIVE-21197)."""
     client.make_table()
     write_times(client, 11)
     pending = {"PARAM_KEY": "hive.repl.first.inc.pending", "PARAM_VALUE": "TRUE"}
@@ -543,8 +543,8 @@ def test_what_replication_has_only_copied_is_left_alone(client: TxnClient, of_da
 
 
 def test_of_a_partitioned_table_only_partitions_that_are_there_are_compacted(client: TxnClient) -> None:
-    """A dynamic insert that wrote nothing names the table, one that failed leaves that for good. A worker of Hive 3
-    takes the directories of the partitions for the table's files."""
+    """A dynamic insert that wrote nothing names the table, and one that failed leaves that permanently. A worker of
+    Hive 3 treats the directories of the partitions as the table's files."""
     client.make_table()
     client.make_partitions("p=1")
     write_times(client, 11)
@@ -558,7 +558,7 @@ def test_of_a_partitioned_table_only_partitions_that_are_there_are_compacted(cli
 
 
 def test_of_a_table_without_partitions_an_empty_one_is_the_table(client: TxnClient) -> None:
-    """Hive notes so what it has replayed."""
+    """Hive records this for what it has replayed."""
     client.make_table()
     names = {"CTC_DATABASE": "d", "CTC_TABLE": "t", "CTC_PARTITION": "", "CTC_UPDATE_DELETE": "Y"}
     rows = [{**names, "CTC_TXNID": number, "CTC_WRITEID": number} for number in range(1, 12)]
@@ -571,7 +571,7 @@ def test_of_a_table_without_partitions_an_empty_one_is_the_table(client: TxnClie
 def test_what_may_not_be_compacted_keeps_nothing_else_from_it(
     client: TxnClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However much of it there is: what waits, works, fails, is forbidden or gone comes before the limit."""
+    """However many there are: what waits, runs, fails, is forbidden or missing is skipped before the limit applies."""
     monkeypatch.setattr(initiator, "_MAX_INITIATED", 1)
     client.make_table()
     places = [*(f"p={number}" for number in range(5)), "p=failing", "p=waiting", "p=wanted"]
@@ -593,8 +593,8 @@ def test_what_may_not_be_compacted_keeps_nothing_else_from_it(
 
 
 def test_what_transactions_there_are_is_read_once_for_all_that_are_initiated(client: TxnClient) -> None:
-    """It was read for each, a thousand times: with as many aborted transactions as make compactions needed, for minutes
-    in which nobody else could ask for one."""
+    """It was read for each, a thousand times: with as many aborted transactions as make compactions necessary, no other
+    client could request one for minutes."""
     client.make_table()
     places = [f"p={number}" for number in range(30)]
     client.make_partitions(*places)
@@ -624,7 +624,7 @@ def test_after_repeated_failures_nothing_is_initiated_for_a_while(client: TxnCli
 
 
 def test_failures_are_kept_as_long_as_they_count(initialized_database: Database) -> None:
-    """As in Hive (PurgeCompactionHistoryFunction): else a table that fails each time would be compacted for ever."""
+    """As in Hive (PurgeCompactionHistoryFunction): otherwise, a table that always fails would be compacted for ever."""
     settings = Settings(compactions=CompactionSettings(max_failed=5, history_failed=1))
     client = TxnClient(TxnStore(initialized_database, MessageBuilder(), settings), initialized_database)
     client.make_table()
@@ -654,7 +654,7 @@ def test_counted_maps() -> None:
 
 
 def read_as_java(text: str) -> dict[str, str]:
-    """As Hive's StringableMap reads it: lengths count UTF-16 units, and what follows the last one is not looked at."""
+    """As Hive's StringableMap reads it: lengths count UTF-16 units, and what follows the last one is ignored."""
     units = text.encode("utf-16-le", "surrogatepass")
 
     def number() -> int:
@@ -687,7 +687,7 @@ def test_java_reads_what_was_given_and_nothing_else(properties: dict[str, str]) 
 
 @pytest.mark.parametrize("key", ["location", "ifPurge", "LOCATION", " location "])
 def test_nobody_asks_a_cleaner_to_delete_a_directory_by_a_compaction(client: TxnClient, key: str) -> None:
-    """Hive's cleaner deletes the directory that an entry names: that is for what was dropped."""
+    """Hive's cleaner deletes the directory that an entry names: this is for dropped objects."""
     with pytest.raises(MetaException, match="cleaners delete"):
         ask(client, properties={"compactor.mapreduce.map.memory.mb": "3072", key: "/warehouse/of/others"})
     assert client.count(COMPACTION_QUEUE) == 0
@@ -703,7 +703,7 @@ def test_a_compaction_is_of_a_table(client: TxnClient, table: str) -> None:
 
 
 def test_states_are_written_by_hives_letters(client: TxnClient) -> None:
-    """Java's metastore fails on a list with a letter that it does not know (`CompactionState`, 4.0)."""
+    """Java's metastore fails on a list with an unknown letter (`CompactionState`, 4.0)."""
     assert client.store.abort_compactions(AbortCompactionRequest([ask(client).id])).abortedcompacts
     assert client.rows(H, "CC_STATE") == [("x",)]
     assert [state for _, state in shown(client, state="aborted")] == ["aborted"]
@@ -712,7 +712,7 @@ def test_states_are_written_by_hives_letters(client: TxnClient) -> None:
 
 
 def test_what_is_submitted_for_cleanup_waits_for_transactions_that_are_open(client: TxnClient) -> None:
-    """A cleaner deletes at once what has no transaction to wait for."""
+    """A cleaner immediately deletes what has no transaction to wait for."""
     request = CompactionRequest("d", "t", None, CompactionType.MAJOR, "u")
     over, aborting = client.open_many(2, TxnType.SOFT_DELETE)
     client.commit(over)

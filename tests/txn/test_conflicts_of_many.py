@@ -1,4 +1,4 @@
-"""A transaction that changed rows in many places is compared with others in memory: the outcome is the same."""
+"""A transaction that changed rows in many places is compared with others in memory: the result is the same."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def client(database_of_any_schema: Database) -> TxnClient:
 
 
 def changed(client: TxnClient, partition: str | None, further: int) -> int:
-    """A transaction that changed rows there, and in so many partitions of another table."""
+    """A transaction that changed rows there, and in this many partitions of another table."""
     txn_id = client.open()
     places = [("t", partition), *(("other", f"p={number}") for number in range(further))]
     locks = (
@@ -44,7 +44,7 @@ def changed(client: TxnClient, partition: str | None, further: int) -> int:
 
 
 def outcome(client: TxnClient, txn_id: int) -> str:
-    """Of its commit, without ids."""
+    """The statements of its commit, without ids."""
     try:
         client.commit(txn_id, exclWriteEnabled=False)
     except TxnAbortedException as error:
@@ -67,8 +67,8 @@ def test_the_outcome_does_not_depend_on_their_number(client: TxnClient, partitio
 
 
 def test_many_places_are_not_compared_with_each_write_of_others(sqlite_client: TxnClient) -> None:
-    """A hundred places and a hundred thousand writes took MariaDB seven seconds, in which nobody opened a transaction.
-    SQLite counts what it does for each pair."""
+    """A hundred places and a hundred thousand writes took MariaDB seven seconds, in which no transaction could be
+    opened. SQLite counts its work for each pair."""
     client = sqlite_client
     measure = steps_of_sqlite(client.database)
 

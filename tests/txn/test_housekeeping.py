@@ -98,8 +98,8 @@ def test_write_sets_stay_while_somebody_can_still_conflict(client: TxnClient) ->
 def test_what_a_long_transaction_kept_goes_by_a_limited_number_of_rows(
     client: TxnClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While one was open, the write ids of all later ones stayed: millions, which no database deletes in the time that
-    a statement has; and what it deleted until then would be there again."""
+    """While one was open, the write ids of all later ones remained: millions, which no database deletes within the time
+    limit of a statement; the deletion was rolled back."""
     monkeypatch.setattr(housekeeping, "_BATCH_SIZE", 10)
     older = client.open()
     for _ in range(25):
@@ -161,11 +161,11 @@ class Writers:
                 client.allocate([txn_id], table)
                 client.lock(write_component(DataOperationType.INSERT, table), txn_id=txn_id)
                 self._owners[table].append(txn_id)
-        # The older ones first, more or less.
+        # Approximately the older ones first.
         self._left.sort(key=lambda txn_id: txn_id + chance.uniform(0, 4), reverse=True)
 
     def end_one(self) -> None:
-        """A writer or a reader, if any is left."""
+        """A writer or a reader, if any remains."""
         client, chance = self._client, self._chance
         if self._readers and chance.random() < 0.5:
             reader = chance.choice(sorted(self._readers))
@@ -190,7 +190,7 @@ class Writers:
         self._has_aborted_files = False
 
     def check(self) -> None:
-        """Each reader sees what it saw, and who begins now all that is committed."""
+        """Each reader sees what it saw before, and a new one everything that is committed."""
         for snapshot, seen in [*self._readers.values(), (self._client.snapshot(), frozenset(self._committed))]:
             found = self._client.valid(*(f"d.{table}" for table in self._tables), snapshot=snapshot)
             for table, valid in zip(self._tables, found, strict=True):
@@ -203,7 +203,7 @@ class Writers:
 def test_no_step_of_housekeeping_changes_what_readers_may_see(
     seed: int, client: TxnClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the order in which transactions took their write ids, and however few rows a step deletes."""
+    """In whatever order transactions got their write ids, and however few rows a step deletes."""
     chance = random.Random(seed)
     monkeypatch.setattr(housekeeping, "_TABLES_AT_ONCE", 2)
     early = 0
@@ -269,7 +269,7 @@ def test_old_write_notifications_go(client: TxnClient) -> None:
 
 
 def test_write_ids_stay_for_who_was_opened_before_the_setting_was_changed(client: TxnClient) -> None:
-    """A reader that had seen a writer open counted its write id as valid after the next housekeeping."""
+    """A reader that had seen a writer open treated its write id as valid after the next housekeeping."""
     database = client.database
     kept, not_kept = (
         TxnStore(
@@ -295,7 +295,7 @@ def test_write_ids_stay_for_who_was_opened_before_the_setting_was_changed(client
 
 
 def test_write_ids_stay_for_who_was_opened_before_the_setting_was_switched_on(client: TxnClient) -> None:
-    """Nobody has noted what it saw, and with the setting on commits note no writes but changes of rows."""
+    """What it saw was not recorded, and with the setting enabled, commits record no writes except changes of rows."""
     database = client.database
     not_kept, kept = (
         TxnStore(
@@ -328,7 +328,8 @@ def test_write_ids_stay_for_who_was_opened_before_the_setting_was_switched_on(cl
 @pytest.mark.parametrize("is_combined", [False, True])
 @pytest.mark.parametrize("txn_type", [TxnType.DEFAULT, TxnType.COMPACTION, TxnType.REPL_CREATED, TxnType.READ_ONLY])
 def test_a_commit_leaves_no_component_whatever_it_is_of(client: TxnClient, txn_type: int, is_combined: bool) -> None:
-    """That of a compaction in a transaction of another type stayed, and with it the transaction's row, for good."""
+    """That of a compaction in a transaction of another type remained, and with it the transaction's row,
+    permanently."""
     store = client.store
     entry = CompactionInfoStruct(
         store.compact2(CompactionRequest("d", "t", type=CompactionType.MAJOR)).id, "d", "t", highestWriteId=1
@@ -373,7 +374,7 @@ def test_rebuild_locks_of_dead_transactions_go(client: TxnClient) -> None:
     client.change(update(lock).where(lock.c.MRL_TXN_ID != ended).values(MRL_LAST_HEARTBEAT=0))
     assert store.heartbeat_lock_materialization_rebuild("d", "v1", alive)
     assert not store.heartbeat_lock_materialization_rebuild("d", "v9", alive)
-    # As in Hive (`ReleaseMaterializationRebuildLocks`): a rebuild that may still be committed has no other beside it.
+    # As in Hive (`ReleaseMaterializationRebuildLocks`): while a rebuild may still be committed, there is no other.
     assert store.give_up_timed_out().rebuild_locks == 1
     assert client.rows(lock, "MRL_TXN_ID") == [(alive,), (silent,)]
     assert store.get_lock_materialization_rebuild("d", "v2", alive).state == LockState.NOT_ACQUIRED
@@ -385,12 +386,12 @@ def test_rebuild_locks_of_dead_transactions_go(client: TxnClient) -> None:
 
 @pytest.mark.parametrize("end", ["commit", "abort", "forgotten"])
 def test_a_view_is_rebuilt_anew_after_a_rebuild_that_is_over(client: TxnClient, end: str) -> None:
-    """Whoever asked between its end and the next housekeeping was told that another one rebuilds the view."""
+    """A request between its end and the next housekeeping got the reply that another one rebuilds the view."""
     store = client.store
     first, second = client.open_many(2)
     assert store.get_lock_materialization_rebuild("d", "v", first).state == LockState.ACQUIRED
     if end == "commit":
-        client.commit(first)  # of no particular type, as Hive 3 opens it
+        client.commit(first)  # without a type, as Hive 3 opens it
     else:
         client.abort(first)
     if end == "forgotten":
@@ -419,7 +420,7 @@ def test_each_kind_of_work_holds_its_mutex(client: TxnClient) -> None:
 def test_what_transactions_saw_is_forgotten_when_they_are_over_whatever_the_setting_was(
     client: TxnClient, is_kept: bool
 ) -> None:
-    """They were opened with the settings on, and ended by a server, of Hive's or ours, that has them off."""
+    """They were opened with the settings enabled, and ended by a server, Hive's or ours, that has them disabled."""
     writer, _ = client.write()
     client.commit(writer)
     over, still_open = client.open(), client.open()

@@ -1,4 +1,4 @@
-"""What housekeeping reads, sends and deletes at a time, beside rows that stay."""
+"""How much housekeeping reads, sends and deletes at a time, beside rows that remain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEPT = 3_000
 
 @pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
 def test_write_ids_that_stay_are_not_read(client: TxnClient) -> None:
-    """Each run went through all of them, and each step of a run did once more."""
+    """Each run read all of them, and each step of a run read them again."""
     database = client.database
     measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
     tables = [f"t{number}" for number in range(7)]
@@ -54,14 +54,14 @@ def test_write_ids_that_stay_are_not_read(client: TxnClient) -> None:
 
 
 def test_write_ids_of_names_without_a_table_go(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables were found by NEXT_WRITE_ID only: what a drop had left without a row of it stayed for ever."""
+    """Tables were found by NEXT_WRITE_ID only: what a drop had left without a row of it remained for ever."""
     monkeypatch.setattr(housekeeping, "_MAX_LOOKED_FOR", 5)
     monkeypatch.setattr(housekeeping, "_BATCH_SIZE", 8)
     for txn_id in client.open_many(19):
         client.commit(txn_id)
     clock = client.store.context.clock
     assert isinstance(clock, ManualClock)
-    clock.advance(1)  # the lowest one that may be open is looked for again
+    clock.advance(1)  # the lowest one that may be open is read again
     client.age(2000)
     still_open = client.open()
     tables = [(database, f"t{number}") for database in ("c", "d") for number in range(20)]
@@ -140,7 +140,7 @@ def test_completed_writes_go_as_if_they_were_looked_at_at_once(
     for _ in range(60):
         monkeypatch.setattr(IndexWalk, "ROWS_OF_A_PART", chance.randint(1, 7))
         deleted += client.store.clean().completed_components
-    # One more than are kept stays where there are no more.
+    # One more than are kept remains if there are no more.
     expected = {place: ids[-2:] if len(ids) > 3 else ids for place, ids in written.items()}
     left = defaultdict(list)
     for *place, txn_id in client.rows(
@@ -190,7 +190,7 @@ def test_a_look_at_what_is_large_is_followed_by_a_pause(client: TxnClient) -> No
 
 @pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
 def test_tables_without_many_writes_are_not_looked_at(client: TxnClient) -> None:
-    """Each was, once a minute and for each 10,000 rows that went: a few say when they are to be compacted."""
+    """Each was, once a minute and for each 10,000 deleted rows: a few set the number of writes before a compaction."""
     database = client.database
     measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
     client.make_table({"compactorthreshold.hive.compactor.delta.num.threshold": "70"})
@@ -212,7 +212,7 @@ def test_tables_without_many_writes_are_not_looked_at(client: TxnClient) -> None
 
 
 def test_what_is_left_of_one_table_has_no_other_read_again(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The completed writes were counted, of all tables, in each of the steps in which write sets went."""
+    """The completed writes of all tables were counted in each of the steps that deleted write sets."""
     monkeypatch.setattr(housekeeping, "_BATCH_SIZE", 10)
     client.commit(client.open())
     client.age(2000)
@@ -309,7 +309,7 @@ def test_a_history_that_is_short_enough_is_not_read(client: TxnClient) -> None:
 
 
 def test_compactions_are_initiated_by_a_number_of_statements_that_does_not_grow(client: TxnClient) -> None:
-    """Whoever asked for one meanwhile waited for four statements for each of a thousand."""
+    """Another request meanwhile waited for four statements for each of a thousand."""
     client.make_table()
     client.make_partitions(*(f"p={number}" for number in range(40)))
     names = {"CTC_DATABASE": "d", "CTC_TABLE": "t", "CTC_UPDATE_DELETE": "N"}

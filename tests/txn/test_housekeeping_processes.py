@@ -1,4 +1,4 @@
-"""Two processes keep house at once: everything is done, and nothing twice."""
+"""Two processes run housekeeping at once: all of it is done, and nothing twice."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_two_servers_share_the_work(client: TxnClient) -> None:
 
 @pytest.mark.parametrize("database_kind", SERVER_KINDS, indirect=True)
 def test_a_server_waits_for_the_one_that_works(client: TxnClient) -> None:
-    """Whoever holds the mutex is alone. (SQLite has one writer at a time anyway.)"""
+    """The holder of the mutex is alone. (SQLite has one writer at a time anyway.)"""
     client.open_many(3)
     client.age(400_000)
     client.store.give_up_timed_out()

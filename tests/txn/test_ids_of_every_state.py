@@ -1,7 +1,7 @@
-"""Every method that takes the id of a transaction, a lock or a compaction, with ids of every state, twice over.
+"""Each method that has the id of a transaction, a lock or a compaction, with ids of each state, twice.
 
-Whatever became of the id, the answer is a value or an exception of Hive's, which the client knows: never an internal
-error. Where a method declares none, the fault says what is wrong.
+Whatever the state of the id, the reply is a value or an exception of Hive's, which the client knows: never an internal
+error. If a method declares none, the error says what is wrong.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _compaction(compaction_id: int, **fields: Any) -> t.CompactionInfoStruct:
     return t.CompactionInfoStruct(compaction_id, "d", "t", type=t.CompactionType.MAJOR, **fields)
 
 
-#: Arguments of each method, made of an id.
+# Arguments of each method, with an id.
 OF_TRANSACTIONS: dict[str, list[Callable[[int], tuple[Any, ...]]]] = {
     "abort_txn": [
         lambda i: (t.AbortTxnRequest(i),),
@@ -128,7 +128,7 @@ WITHOUT_IDS = {
     *("compact", "compact2", "find_next_compact", "find_next_compact2", "get_open_txns", "get_open_txns_info"),
     *("get_open_txns_req", "get_replayed_txns_for_policy", "get_max_allocated_table_write_id", "show_locks"),
     *("get_materialization_invalidation_info", "seed_write_id", "update_compaction_metrics_data"),
-    # Files of tables: what they name is a table.
+    # Files of tables: each name must be a table.
     *("remove_compaction_metrics_data", "add_write_notification_log", "add_write_notification_log_in_batch"),
 }
 
@@ -247,7 +247,7 @@ def test_no_id_is_an_internal_error(world: World, caplog: pytest.LogCaptureFixtu
         (OF_LOCKS, world.locks),
         (OF_COMPACTIONS, world.compactions),
     )
-    # What ends something comes last, so that the others meet every state; then all once more.
+    # Calls that end something come last, so that the others meet each state; then all once more.
     for (methods, ids), _ in itertools.product(families, range(2)):
         for method, requests in methods.items():
             declared = tuple(METHODS[method].exceptions)
@@ -266,7 +266,7 @@ def test_no_id_is_an_internal_error(world: World, caplog: pytest.LogCaptureFixtu
 def test_nothing_is_held_in_the_name_of_what_is_no_open_transaction(
     world: World, initialized_database: Database
 ) -> None:
-    """Nobody could give it back: a lock of a transaction ends with that, and so does what it has noted."""
+    """It could not be released: a lock of a transaction ends with it, and so does what it has recorded."""
     for method, requests in OF_TRANSACTIONS.items():
         for given, request in itertools.product(world.transactions.values(), requests):
             _outcome(world.client, method, request(given), ())

@@ -1,4 +1,4 @@
-"""Locks whose owners are gone, on each database: how they are told from the others, and released by hand."""
+"""Locks whose owners are gone, on each database: how they are recognized and released manually."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_dead_are_told_from_the_living(client: TxnClient) -> None:
 def test_a_list_that_is_cut_says_so(
     client: TxnClient, monkeypatch: pytest.MonkeyPatch, max_rows: int, is_complete: bool
 ) -> None:
-    """A lock on a partition has two rows where Hive 4 spells its name in another way; the list shows one of them."""
+    """A lock on a partition has two rows if Hive 4 spells its name differently; the list shows one of them."""
     monkeypatch.setattr(owners, "MAX_LISTED_LOCKS", max_rows)
     for hour in ("10%3A00", "11%3A00"):
         client.lock(component(LockType.SHARED_READ, "t", f"t={hour}"))

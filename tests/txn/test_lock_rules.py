@@ -1,4 +1,4 @@
-"""Every pair of lock types and levels: the rule, the query, and the table of Hive's they come from."""
+"""Each pair of lock types and levels: the rule, the query, and Hive's table from which they come."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SAME_TABLE = {"r": "e", "w": "xe", "x": "wxe", "e": "rwxe"}
 
 
 def expected(requested: str, place: str, earlier: str, earlier_place: str) -> bool:
-    """Hive 4.0's rule, written down from its table and not from the code under test."""
+    """Hive 4.0's rule, written from its table and not from the code under test."""
     if not meet(place, earlier_place) or earlier not in SAME_TABLE[requested]:
         return False
     on_database, earlier_on_database = PLACES[place][1] is None, PLACES[earlier_place][1] is None
@@ -113,7 +113,7 @@ targets = st.sampled_from(sorted(PLACES.values(), key=str)).flatmap(
 
 @given(requests=st.lists(targets, min_size=1, max_size=6), earlier=st.lists(targets, max_size=4))
 def test_the_first_that_must_wait_is_found(requests: list[LockTarget], earlier: list[LockTarget]) -> None:
-    """As by asking each request about each earlier lock: those on the same table come before those on databases."""
+    """As by checking each request against each earlier lock: those on the same table come before those on databases."""
     rows = [LockRow(number + 1, 1, 0, target, "a") for number, target in enumerate(earlier)]
     expected_conflict = None
     for row in rows:
@@ -128,7 +128,8 @@ def test_the_first_that_must_wait_is_found(requests: list[LockTarget], earlier: 
 
 
 def test_a_lock_on_more_tables_than_an_expression_takes(client: TxnClient) -> None:
-    """SQLite's expressions end at 1,000 conditions, and to put so many together takes the square of their number."""
+    """SQLite's expressions are limited to 1,000 conditions, and combining that many takes the square of their
+    number."""
     names = [f"t{number}" for number in range(1_500)]
     held = client.lock(component(LockType.EXCLUSIVE, table="t1400"))
     wanted = client.lock(*(component(LockType.SHARED_READ, table=name) for name in names))

@@ -30,7 +30,7 @@ from tests.txn.client import TxnClient, component, write_component
 
 
 def iceberg_lock(agent: str) -> LockRequest:
-    """As Iceberg and PyIceberg ask before a commit."""
+    """As Iceberg and PyIceberg do before a commit."""
     one = LockComponent(
         type=LockType.EXCLUSIVE, level=LockLevel.TABLE, dbname="Db", tablename="Tbl", isTransactional=True
     )
@@ -69,7 +69,7 @@ def test_of_two_that_wait_the_older_goes_first(client: TxnClient) -> None:
 
 @pytest.mark.parametrize("other", ["p=a ", "p=A"])
 def test_a_lock_of_a_similar_partition_hides_no_other(client: TxnClient, other: str) -> None:
-    """Databases may find one partition's locks by another's name; of them the oldest was taken for all."""
+    """Databases may find one partition's locks by another's name; the oldest of them was used for all."""
     assert client.lock(component(LockType.EXCLUSIVE, partition=other)).state == LockState.ACQUIRED
     first = client.lock(component(LockType.EXCLUSIVE, partition="p=a"))
     assert first.state == LockState.ACQUIRED
@@ -82,9 +82,9 @@ OF_HIVE_4 = "t=2024-01-01 10%253A00%253A00/u=a"
 
 @pytest.mark.parametrize("stored", [ESCAPED, OF_HIVE_4], ids=["Hive 3", "Hive 4"])
 def test_other_metastores_escape_partitions_of_locks_once_or_twice(client: TxnClient, stored: str) -> None:
-    """Hive 4 escapes the name that its client has escaped. Metastores compare what is in HIVE_LOCKS as texts."""
+    """Hive 4 escapes the name that its client has escaped. Metastores compare the texts in HIVE_LOCKS."""
     ours = client.lock(component(LockType.EXCLUSIVE, partition=ESCAPED))
-    # What a Java metastore looks for, who is asked for a lock on this partition.
+    # The name that a Java metastore looks up for a lock request on this partition.
     assert (ours.lockid, stored) in client.rows(HIVE_LOCKS, "HL_LOCK_EXT_ID", "HL_PARTITION")
     shown = client.store.show_locks(ShowLocksRequest()).locks
     assert [(one.lockid, one.partname) for one in shown] == [(ours.lockid, ESCAPED)]
@@ -135,7 +135,7 @@ def test_a_reader_that_must_not_wait(client: TxnClient) -> None:
 
 
 def test_a_reader_that_must_not_wait_for_one_that_waits(client: TxnClient) -> None:
-    """The text names the lock as Hive does: clients show it."""
+    """The text names the lock as in Hive: clients show it."""
     client.lock(component(LockType.SHARED_READ, partition="p=1"))
     writer = client.open()
     held_up = client.lock(component(LockType.EXCLUSIVE, partition="p=1"), txn_id=writer)
@@ -151,7 +151,7 @@ def test_a_reader_that_must_not_wait_for_one_that_waits(client: TxnClient) -> No
 @pytest.mark.parametrize("blocked", sorted(LockType._VALUES_TO_NAMES))
 @pytest.mark.parametrize("held", sorted(LockType._VALUES_TO_NAMES))
 def test_only_a_blocked_read_is_refused(sqlite_client: TxnClient, held: int, blocked: int) -> None:
-    """A request that reads one table and asks for `blocked` on another, where somebody holds `held`."""
+    """A request that reads one table and requests `blocked` on another, on which a client holds `held`."""
     client = sqlite_client
     client.lock(component(held, "u"))
     for order in (1, -1):
@@ -205,7 +205,7 @@ def test_locks_of_a_transaction_that_is_over(client: TxnClient) -> None:
 
 @pytest.mark.parametrize("txn_id", [-1, -(2**63)])
 def test_a_number_below_all_ids_is_no_transaction(client: TxnClient, txn_id: int) -> None:
-    """As in Hive. Nobody could have given the lock back: neither its client, nor a time-out, nor an administrator."""
+    """As in Hive. Neither its client, nor a time-out, nor an administrator could have released the lock."""
     request = LockRequest([component(LockType.EXCLUSIVE)], txn_id, "u", "h")
     with pytest.raises(NoSuchTxnException, match=f"No such transaction txnid:{txn_id}"):
         client.store.lock(request)
@@ -217,7 +217,7 @@ def test_a_number_below_all_ids_is_no_transaction(client: TxnClient, txn_id: int
 
 
 def test_what_was_held_under_such_a_number_ends_in_time(client: TxnClient) -> None:
-    """Releases before this one have given such locks."""
+    """Earlier releases have granted such locks."""
     client.lock(component(LockType.EXCLUSIVE))
     client.change(update(HIVE_LOCKS).values(HL_TXNID=-1))
     client.age(400_000)
@@ -307,7 +307,7 @@ def test_locks_note_what_will_be_written(client: TxnClient) -> None:
 
 
 def test_a_write_lock_on_a_whole_database_is_no_write(client: TxnClient) -> None:
-    """It names no table that a write set could hold, and keeps nobody from committing."""
+    """It names no table that a write set could contain, and does not block commits."""
     txn_id = client.open()
     client.lock(component(LockType.EXCL_WRITE, None, operation=DataOperationType.UPDATE), txn_id=txn_id)
     assert client.count(TXN_COMPONENTS) == 0
@@ -380,7 +380,7 @@ def test_show_locks_selects(client: TxnClient) -> None:
 
 
 def test_a_client_that_does_not_say_whether_its_table_is_transactional(client: TxnClient) -> None:
-    """As Hive Streaming: what it writes is noted. Else its aborted writes would count as committed one day."""
+    """As Hive Streaming: its writes are recorded. Otherwise, its aborted writes would count as committed one day."""
     write = component(LockType.SHARED_READ, operation=DataOperationType.INSERT, transactional=None)
     txn_id = client.open()
     write_id = client.allocate([txn_id])[txn_id]

@@ -1,6 +1,6 @@
-"""Who waits for whom at the lock of all transactions: commits that change rows for those that are opening, nobody else.
+"""Waiting for the lock of all transactions: commits that change rows wait for those that are opening, no others.
 
-SQLite has no such lock: its transactions that write come one after another.
+SQLite has no such lock: its writing transactions run one after another.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 @contextmanager
 def opening(client: TxnClient) -> Iterator[int]:
-    """A transaction that another server is just opening: its id; committed at the end."""
+    """A transaction that another server is just opening. Yields its id; it is committed at the end."""
     with client.database.writing() as connection:
         lock_all_txns_shared(connection)
         row = {"TXN_STATE": "o", "TXN_STARTED": now_ms(), "TXN_LAST_HEARTBEAT": now_ms(), "TXN_TYPE": 0}
@@ -48,10 +48,10 @@ def opening(client: TxnClient) -> Iterator[int]:
 
 
 def wait_for_waiter(client: TxnClient, waiter: Future[None]) -> None:
-    """Until a statement waits for a lock."""
+    """Waits until a statement waits for a lock."""
     kind = client.database.dialect
     waiting = (
-        # Not INNODB_TRX: what it shows is not renewed while it is asked for more often than ten times a second.
+        # Not INNODB_TRX: its contents are not refreshed while it is read more than ten times a second.
         "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM information_schema.GLOBAL_STATUS "
         "WHERE VARIABLE_NAME = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
         if kind == "mysql"
@@ -94,7 +94,7 @@ def test_who_opens_does_not_wait_for_others_that_open(client: TxnClient, pool: T
 def test_a_transaction_that_waited_to_be_opened_is_as_young_as_its_row(
     client: TxnClient, pool: ThreadPoolExecutor
 ) -> None:
-    """Readers count gaps below a row that is old enough as closed: its time must not be that of the waiting's begin."""
+    """Readers treat gaps below a sufficiently old row as closed: its time must not be that of the start of the wait."""
 
     def hold(connection: Connection) -> int:
         lock_all_txns_exclusive(connection)

@@ -1,4 +1,4 @@
-"""Whether a materialized view still holds what its tables hold."""
+"""Whether a materialized view still has the contents of its tables."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def test_updates_invalidate_and_inserts_do_not(client: TxnClient) -> None:
 
 
 def test_writes_that_were_open_when_the_view_was_built(client: TxnClient) -> None:
-    """A writer may get its write id, wait for the lock of one that has got a later id, and change rows last. What is
-    noted of that is forgotten, since a later change is noted: the view counted as one that inserts alone bring up to
-    date. Hive 4.0.1 (`GetMaterializationInvalidationInfoFunction`) compares the lowest open write ids."""
+    """A writer may get its write id, wait for the lock of one with a later id, and change rows last. Its record is
+    deleted, since a later change is recorded: the view counted as one that inserts alone bring up to date. Hive 4.0.1
+    (`GetMaterializationInvalidationInfoFunction`) compares the lowest open write ids."""
     late = client.open()
     client.allocate([late])
     client.commit(client.write(DataOperationType.UPDATE)[0], exclWriteEnabled=True)
@@ -81,8 +81,8 @@ def test_compactions_invalidate(client: TxnClient) -> None:
 @pytest.mark.soak
 @pytest.mark.long
 def test_a_view_of_many_tables_and_ids(client: TxnClient) -> None:
-    """As many as the limit of a request lets in, each with ids that its snapshot does not see, in statements that all
-    databases take."""
+    """As many as the limit of a request permits, each with ids that its snapshot does not see, in statements that all
+    databases accept."""
     names = [f"d.t{number}" for number in range(LimitsSettings().request_tables)]
     lists = "$".join(f"{name.upper()}:10:9223372036854775807::2-9" for name in names)
     view = CreationMetadata(catName="hive", dbName="d", tblName="v", tablesUsed=set(names), validTxnList=f"5${lists}")

@@ -1,4 +1,4 @@
-"""Renames and drops in the transaction tables, together with whatever else their transaction does."""
+"""Renames and drops in the transaction tables, combined with other work of their transaction."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NAMES: dict[Any, tuple[str, ...]] = {
 
 
 def fill(client: TxnClient, table: str, partition: str | None) -> None:
-    """Leave a row about the table in each transaction table."""
+    """Leaves a row about the table in each transaction table."""
     store = client.store
     committed, _ = client.write(DataOperationType.UPDATE, table, partition=partition)
     client.commit(committed)
@@ -117,8 +117,8 @@ def test_a_partition_is_renamed_where_there_are_partitions(filled: TxnClient) ->
 
 
 def test_the_other_name_of_a_partition_follows(client: TxnClient) -> None:
-    """Locks and write sets have such a partition under a second name, for metastores of Hive 4 beside. It stayed, and
-    stood for the lock of another partition."""
+    """Locks and write sets have such a partition under a second name, for metastores of Hive 4 on the same database. It
+    remained, and was treated as the lock of another partition."""
     old, new = "t=10%3A00", "t=11%3A00"
     late = client.open()
     client.commit(client.write(DataOperationType.UPDATE, partition=old)[0])
@@ -192,7 +192,7 @@ def test_all_is_undone_with_the_rest_of_the_transaction(filled: TxnClient) -> No
 
 
 def test_tables_dropped_softly_before_stay_queued_where_that_is_asked_for(client: TxnClient) -> None:
-    """And nothing else: no compaction, no partition, and not what only looks so."""
+    """And nothing else: no compaction, no partition, and not what only looks similar."""
     store = client.store
     txn_id = client.open()
     major = CompactionType.MAJOR
@@ -222,8 +222,8 @@ def test_tables_dropped_softly_before_stay_queued_where_that_is_asked_for(client
 
 
 def test_write_ids_of_a_name_go_on_while_a_table_that_was_dropped_softly_waits(client: TxnClient) -> None:
-    """The cleaner forgets the aborted writes of the name up to the write id of what it has cleaned: those to a table
-    made anew under it counted as committed, if that had begun at 1 again."""
+    """The cleaner deletes the aborted writes of the name up to the write id of what it has cleaned: those to a table
+    created again under it counted as committed if its ids had started at 1 again."""
     store, database, drop = client.store, client.database, drop_from_transaction_tables
     for table in ("t", "t", "other"):
         client.commit(client.write(table=table)[0])
@@ -249,8 +249,8 @@ def test_write_ids_of_a_name_go_on_while_a_table_that_was_dropped_softly_waits(c
 
 
 def test_a_table_renamed_to_the_name_of_one_that_was_dropped_softly_keeps_its_aborted_writes(client: TxnClient) -> None:
-    """A table is often replaced so. The cleaner forgot the writes of the name up to the dropped one's write id: a load
-    that had failed was there beside the one that had not."""
+    """A table is often replaced in this way. The cleaner deleted the writes of the name up to the dropped one's write
+    id: a failed load became visible beside the successful one."""
     store, database = client.store, client.database
     for _ in range(3):
         client.commit(client.write()[0])
@@ -279,7 +279,8 @@ def test_a_table_renamed_to_the_name_of_one_that_was_dropped_softly_keeps_its_ab
 def test_a_partition_renamed_to_the_name_of_one_that_was_dropped_softly_keeps_its_writes(
     client: TxnClient, is_read_before: bool
 ) -> None:
-    """As a table. The cleaner may have read its entry before the rename, and says only then that it is done."""
+    """Like a table. The cleaner may have read its entry before the rename, and reports only then that it has
+    finished."""
     store, database = client.store, client.database
     failed, aborted = client.write(partition="p=2")
     client.abort(failed)

@@ -1,4 +1,4 @@
-"""Databases that Hive 3.1 made: what is committed stands elsewhere there, and ids are counted elsewhere."""
+"""Databases created by Hive 3.1, which stores committed writes and counts ids in other tables."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ CALLS: dict[str, Callable[[TxnStore], object]] = {
 
 
 def test_transactions_are_refused(client: TxnClient) -> None:
-    """On MariaDB those who asked for valid write ids were told that none is of what Hive 3.1 has committed."""
+    """On MariaDB, the valid write ids contained none of what Hive 3.1 has committed."""
     if client.database.dialect == "mysql":
         client.change(insert(NEXT_WRITE_ID).values(NWI_DATABASE="d", NWI_TABLE="t", NWI_NEXT=2))
         client.change(insert(TXN_TO_WRITE_ID).values(T2W_TXNID=1, T2W_DATABASE="d", T2W_TABLE="t", T2W_WRITEID=1))
@@ -76,7 +76,7 @@ def test_transactions_are_refused(client: TxnClient) -> None:
 
 
 def test_housekeeping_has_nothing_to_do(client: TxnClient) -> None:
-    """It failed at each of its times."""
+    """It failed at each run."""
     assert client.store.give_up_timed_out().txns == 0
     assert client.store.clean().is_complete
     assert client.store.keep_compactions() == 0
@@ -88,7 +88,7 @@ def test_what_transactions_wrote_is_unknown_where_the_table_is(client: TxnClient
 
 
 def test_locks_outside_of_transactions(client: TxnClient) -> None:
-    """As Iceberg takes them. PostgreSQL has the tables under other names."""
+    """As Iceberg takes them. On PostgreSQL, the tables have other names."""
     if client.database.dialect != "mysql":
         with pytest.raises(MetaException, match="upgrade it with Hive's schematool"):
             client.lock(component(LockType.EXCLUSIVE))
@@ -106,7 +106,7 @@ def test_locks_outside_of_transactions(client: TxnClient) -> None:
 
 
 def test_compactions_are_refused_where_their_queue_lacks_columns(empty_database: Database) -> None:
-    """Schemas of 4.0's first releases, and upgrades that were cut short: calls failed with internal errors."""
+    """Schemas of 4.0's first releases, and incomplete upgrades: calls failed with internal errors."""
     init_schema(empty_database)
     quote = empty_database.write_engine.dialect.identifier_preparer.quote
     with empty_database.writing() as connection:

@@ -1,4 +1,4 @@
-"""Two server processes with many clients on one database: nothing is lost, given twice or left out."""
+"""Two server processes with many clients on one database: nothing is lost, assigned twice or omitted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_concurrent_writers(client: TxnClient, writes: list[Write]) -> None:
     every_commit_is_there_and_nothing_else(client, writes)
     conflicts_are_those_of_the_definition(client, writes)
     outcomes_are_those_of_the_model(client, writes)
-    # Locks are ordered by an id that went on counting.
+    # Locks are ordered by an id that continued.
     assert client.count(HIVE_LOCKS) == 0
     assert client.lock(component(LockType.EXCLUSIVE)).lockid == len(writes) + 1
     events = [event for event, _ in client.events()]
@@ -84,18 +84,18 @@ def conflicts_are_those_of_the_definition(client: TxnClient, writes: list[Write]
         assert not (write.changes_rows and write.is_committed) or write.txn_id in winners
         assert write.changes_rows or write.is_committed
         if write.changes_rows and not write.is_committed:
-            # Somebody committed that it had not seen.
+            # Another transaction committed that it had not seen.
             assert any(commit_id >= write.txn_id for commit_id in winners.values()), write
     for winners in commit_ids.values():
         for first, first_commit in winners.items():
             for second, second_commit in winners.items():
-                # Of two that both changed rows one had ended before the other began.
+                # Of two that both changed rows, one had ended before the other began.
                 assert first == second or first_commit < second or second_commit < first
 
 
 def outcomes_are_those_of_the_model(client: TxnClient, writes: list[Write]) -> None:
-    """First committer wins, by the log alone: a change of rows is lost exactly if another one of the table was
-    committed between its own transaction's opening and its end."""
+    """The first to commit succeeds, according to the log alone: a change of rows is lost exactly if another one of the
+    table was committed between its own transaction's opening and its end."""
     by_txn = {write.txn_id: write for write in writes}
     opened: dict[int, int] = {}
     last_change: dict[str, int] = {}

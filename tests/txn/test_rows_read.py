@@ -1,6 +1,6 @@
-"""What the calls of a writer read does not grow with the write ids that are kept.
+"""The rows that a writer's calls read do not grow with the number of kept write ids.
 
-While one transaction stays open (replication keeps some for days), the write ids stay of all that have been open since.
+While a transaction is open (replication keeps some open for days), the write ids of all later ones are kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Measure = Callable[[Callable[[], object]], int]
 
 
 class RowsRead:
-    """Rows that MariaDB's own counters say the connections have read."""
+    """Rows that the connections have read, according to MariaDB's own counters."""
 
     def __init__(self, database: Database) -> None:
         self._connections: list[Any] = []
@@ -43,7 +43,7 @@ class RowsRead:
             self._connections.append(connection)
 
     def __call__(self, call: Callable[[], object]) -> int:
-        call()  # statements are made, connections are met
+        call()  # statements are compiled, connections are known
         before = self._total()
         call()
         return self._total() - before
@@ -75,7 +75,7 @@ def _statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
 
 
 def _scans(database: Database) -> Measure:
-    """On SQLite, by the plans of the statements: how many go through all write ids."""
+    """On SQLite, by the plans of the statements: how many scan all write ids."""
 
     def measure(call: Callable[[], object]) -> int:
         with _statements(database) as found:
@@ -180,8 +180,8 @@ def test_no_call_goes_through_all_write_ids_of_its_table(client: TxnClient) -> N
 def test_of_many_aborted_transactions_their_own_write_ids_are_read(
     client: TxnClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With more than 500 of them all write ids of the tables were, from the oldest one on: a million for one table,
-    while nobody compacted another one."""
+    """With more than 500 of them, all write ids of the tables were read from the oldest one on: a million for one
+    table, while another one was not compacted."""
     monkeypatch.setattr(valid_write_ids, "_MAX_TXNS_IN_SQL", 10)
     database = client.database
     measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
@@ -201,7 +201,7 @@ def test_of_many_aborted_transactions_their_own_write_ids_are_read(
 
 
 def make_indexes(database: Database) -> None:
-    """A server's stay from one test to the next, whose schema tests inspect once."""
+    """On a database server, they remain for later tests, which inspect the schema once."""
     with database.checking() as connection:
         there = {each["name"] for each in inspect(connection).get_indexes("WRITE_SET")}
     if there:
@@ -213,7 +213,7 @@ def make_indexes(database: Database) -> None:
 
 @pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
 def test_with_their_index_locks_that_nobody_waits_for_are_not_read(client: TxnClient) -> None:
-    """Hive's schema has none: each new lock is compared with all that there are."""
+    """Hive's schema has none: each new lock is compared with all existing ones."""
     database = client.database
     make_indexes(database)
     measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
@@ -245,7 +245,7 @@ def test_with_their_index_locks_that_nobody_waits_for_are_not_read(client: TxnCl
 
 @pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
 def test_with_their_index_changes_that_a_committer_has_seen_are_not_read(client: TxnClient) -> None:
-    """They are kept while any older transaction is open. Hive's schema has no index of them."""
+    """They are kept while any older transaction is open. Hive's schema has no index for them."""
     database = client.database
     make_indexes(database)
     measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)

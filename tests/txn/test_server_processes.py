@@ -1,4 +1,4 @@
-"""Two real servers with sixteen clients on one database: nothing is lost, given twice or left out."""
+"""Two real servers with sixteen clients on one database: nothing is lost, assigned twice or omitted."""
 
 from __future__ import annotations
 

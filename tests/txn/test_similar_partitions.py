@@ -1,4 +1,4 @@
-"""Partitions whose names MySQL takes for the same in one schema or another: each has transactions of its own."""
+"""Partitions whose names MySQL treats as equal in one schema or another: each has transactions of its own."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def client(database_of_any_schema: Database) -> TxnClient:
 
 
 def _rows_of(client: TxnClient, partition: str) -> dict[str, list[dict[str, Any]]]:
-    """Every row about the partition, by table."""
+    """Each row about the partition, by table."""
     found = {}
     for table, column in _TABLES.items():
         rows = [dict(zip(table.c.keys(), row, strict=True)) for row in client.rows(table)]
@@ -132,7 +132,7 @@ def test_each_is_shown_alone(client: TxnClient) -> None:
 def test_writers_of_two_do_not_conflict_and_those_of_one_do(client: TxnClient) -> None:
     update = DataOperationType.UPDATE
     writers = [client.write(update, partition=name)[0] for name in SIMILAR]
-    # Writers of the same partitions, too: their locks do not count here.
+    # Including writers of the same partitions: their locks do not matter here.
     losers = client.open_many(len(SIMILAR))
     for txn_id, write_id in client.allocate(losers).items():
         name = SIMILAR[losers.index(txn_id)]
@@ -150,7 +150,7 @@ ESCAPED, ESCAPED_AGAIN = "t=10%3A00/u=50%25", "t=10%253A00/u=50%2525"
 
 
 def noted_writer(client: TxnClient, partition: str) -> int:
-    """A transaction that changes rows of a partition noted so, by whatever metastore took its lock."""
+    """A transaction that changes rows of a partition recorded in this form, whichever metastore took its lock."""
     txn_id = client.open()
     [write_id] = client.allocate([txn_id]).values()
     values = {"TC_DATABASE": "d", "TC_TABLE": "t", "TC_PARTITION": partition, "TC_OPERATION_TYPE": "u"}
@@ -161,8 +161,8 @@ def noted_writer(client: TxnClient, partition: str) -> int:
 @pytest.mark.parametrize("second", [ESCAPED, ESCAPED_AGAIN])
 @pytest.mark.parametrize("first", [ESCAPED, ESCAPED_AGAIN])
 def test_writers_conflict_whichever_metastore_has_noted_them(client: TxnClient, first: str, second: str) -> None:
-    """Hive 4 escapes the partition of a lock once more, in TXN_COMPONENTS and so in WRITE_SET: without a conflict the
-    second writer would undo what the first one did."""
+    """Hive 4 escapes the partition of a lock once more, in TXN_COMPONENTS and so in WRITE_SET: without a conflict, the
+    second writer would revert the first one's changes."""
     winner, loser = noted_writer(client, first), noted_writer(client, second)
     other = noted_writer(client, "t=10%3A01/u=50%25")
     client.commit(winner, exclWriteEnabled=False)
@@ -173,11 +173,11 @@ def test_writers_conflict_whichever_metastore_has_noted_them(client: TxnClient, 
 
 
 def test_a_write_is_noted_as_hive_4_looks_for_it(client: TxnClient) -> None:
-    """Hive compares what it has noted of its own transaction with WRITE_SET, text by text."""
+    """Hive compares the records of its own transaction with WRITE_SET, text by text."""
     long = "t=" + "%3A" * 254
     for name in (ESCAPED, "t=1/u=1", long):
         client.commit(client.write(DataOperationType.UPDATE, partition=name)[0], exclWriteEnabled=False)
-    # Of the longest, the other text would not fit into the column.
+    # For the longest names, the other text would not fit into the column.
     assert sorted(client.rows(WRITE_SET, "WS_PARTITION")) == sorted(
         (name,) for name in (ESCAPED, ESCAPED_AGAIN, "t=1/u=1", long)
     )
@@ -223,7 +223,7 @@ def test_compactions_are_started_for_those_that_need_them(client: TxnClient) -> 
             [_completed(name, number) for name in SIMILAR[1:] for number in range(7, 12)]
         )
     )
-    # The last ones of another failed, which is nothing to this one.
+    # The last ones of another failed, which does not affect this one.
     failed = {"CC_DATABASE": "d", "CC_TABLE": "t", "CC_PARTITION": "p=a", "CC_STATE": "f", "CC_TYPE": "i"}
     now_ms = 10**14
     client.change(
@@ -262,7 +262,7 @@ def test_what_was_written_is_told_for_each(client: TxnClient) -> None:
 
 
 def test_a_lock_on_a_similar_name_hides_no_other(client: TxnClient) -> None:
-    """Names of tables are ASCII, but a lock may be on a name that no table has."""
+    """Names of tables are ASCII, but a lock may be on a name of no table."""
 
     def lock(kind: int, database: str, table: str) -> int:
         part = ttypes.LockComponent(kind, ttypes.LockLevel.TABLE, database, table)

@@ -1,7 +1,7 @@
-"""A transaction that is ended while another of its calls is under way: the end sees all that the call has noted.
+"""A transaction that is ended while another of its calls is running: the end includes everything the call has written.
 
-Clients send one call after the other, but one that gave up waiting for an answer sends the next while the first is
-still being carried out.
+Clients send one call after the other, but one that gave up waiting for a reply sends the next while the first is still
+being executed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.parametrize("database_kind", SERVER_KINDS, indirect=Tru
 
 @contextmanager
 def noting_a_write(client: TxnClient, txn_id: int, write_id: int) -> Iterator[None]:
-    """A call like `lock` or `add_dynamic_partitions` under way: what it notes is committed at the end."""
+    """A running call like `lock` or `add_dynamic_partitions`: its records are committed at the end."""
     with client.database.writing() as connection:
         lock_open_txn(connection, txn_id)
         written = {"TC_TXNID": txn_id, "TC_DATABASE": "d", "TC_TABLE": "t", "TC_PARTITION": None}

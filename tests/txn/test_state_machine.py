@@ -58,7 +58,7 @@ Where = tuple[str, str | None]
 
 @dataclass
 class ModelTxn:
-    """A transaction as it should be."""
+    """The expected state of a transaction."""
 
     txn_id: int
     snapshot: ValidTxnList
@@ -77,7 +77,7 @@ class ModelTxn:
 
 @dataclass
 class ModelLock:
-    """A lock request as it should be."""
+    """The expected state of a lock request."""
 
     lock_id: int
     txn_id: int | None
@@ -152,7 +152,7 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @rule(target=txns, operation=operations)
     def open_and_write(self, operation: int) -> object:
-        """What most transactions do, so that enough of them meet."""
+        """What most transactions do, so that enough of them conflict."""
         txn_id = self.client.open()
         self.model[txn_id] = ModelTxn(
             txn_id, self.client.snapshot(txn_id), frozenset(self.committed), heartbeat_ms=self.now_ms
@@ -252,7 +252,7 @@ class TransactionMachine(RuleBasedStateMachine):
             self.end(txn, "aborted")
 
     def error_of(self, txn: ModelTxn) -> tuple[type[Exception], ...]:
-        """What a call in a transaction that is over raises."""
+        """What a call in an ended transaction raises."""
         if txn.may_be_forgotten:
             return TxnAbortedException, NoSuchTxnException
         return (TxnAbortedException,) if txn.state == "aborted" else (NoSuchTxnException,)
@@ -315,7 +315,7 @@ class TransactionMachine(RuleBasedStateMachine):
                     assert write_ids.is_valid(write_id) is visible, (table, write_id, write_ids)
 
     def has_trace(self, owner: int) -> bool:
-        """Aborted transactions that wrote nothing are forgotten with their ids, under which there is no data."""
+        """Aborted transactions that wrote nothing are deleted with their ids, under which there is no data."""
         return self.model[owner].state != "aborted" or bool(self.model[owner].written)
 
     @invariant()

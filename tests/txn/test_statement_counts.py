@@ -1,7 +1,7 @@
-"""How many statements the calls of a query send, however much they are about (each is a round trip to the database).
+"""How many statements the calls of a query send, however many objects they concern (each is a round trip).
 
-SQLite has no round trips, and two things take it more statements: it deletes from one table at a time, and takes the
-ids of the notification log inside the transaction.
+SQLite has no round trips, and needs more statements for two reasons: it deletes from one table at a time, and assigns
+the ids of the notification log inside the transaction.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.txn.database_statements import DatabaseStatements
 
 @pytest.fixture
 def count(client: TxnClient) -> Callable[[Callable[[], object]], int]:
-    """Statements of a call, on warm connections and with ids at hand."""
+    """Statements of a call, on warm connections and with reserved ids."""
     client.commit(client.open())
 
     def counted(call: Callable[[], object]) -> int:
@@ -46,7 +46,7 @@ def count(client: TxnClient) -> Callable[[Callable[[], object]], int]:
 
 @pytest.fixture
 def at_database(client: TxnClient, tmp_path: Path) -> Iterator[DatabaseStatements]:
-    """What the database says, after each kind of connection has been used."""
+    """The database's count, after each kind of connection has been used."""
     seen = DatabaseStatements(client.database, tmp_path)
     client.commit(client.write()[0])
     client.snapshot()
@@ -57,7 +57,7 @@ def at_database(client: TxnClient, tmp_path: Path) -> Iterator[DatabaseStatement
 
 
 def test_the_database_counts_no_more(client: TxnClient, at_database: DatabaseStatements) -> None:
-    """Of every call of a short query and of a write. MariaDB counts the COMMIT and each statement of a packet, too."""
+    """Of each call of a short query and of a write. MariaDB counts COMMIT and each statement of a packet, too."""
     store, limit = client.store, 6 if client.database.dialect == "postgresql" else 7
     counts = {"open_txns": at_database.count(client.open)}
     txn_id = client.snapshot().high_watermark
@@ -137,7 +137,7 @@ def test_the_number_of_partitions_that_were_written_to_does_not_matter(client: T
         return [count(lambda file=file: tell(txn_id, size, file)) for file in ("/new", "/more", "/more")]
 
     costs(1)
-    # More than there are ids at hand.
+    # More than the reserved ids.
     assert costs(20) == costs(900)
 
 
@@ -188,7 +188,7 @@ def test_an_insert(client: TxnClient, count: Counter) -> None:
 
 @pytest.mark.parametrize("is_exclusive", [False, True], ids=["conflicts are looked for", "exclusive"])
 def test_an_update(client: TxnClient, count: Counter, is_exclusive: bool) -> None:
-    """Besides what an insert takes: the lock of all transactions, conflicts, and the write set."""
+    """In addition to those of an insert: the lock of all transactions, conflicts, and the write set."""
     txn_id, _ = client.write(DataOperationType.UPDATE)
     client.store.add_write_ids_to_min_history(txn_id, {"d.t": 1})
     taken = count(lambda: client.commit(txn_id, exclWriteEnabled=is_exclusive))
@@ -199,14 +199,14 @@ def test_a_lock_that_waits_costs_the_same_each_time(client: TxnClient, count: Co
     held = [client.lock(component(LockType.SHARED_READ)) for _ in range(20)]
     waiting = client.lock(component(LockType.EXCLUSIVE))
     costs = {count(lambda: client.check(waiting.lockid)) for _ in range(5)}
-    # One packet reads it and notes the heartbeat, another looks for what stands in the way.
+    # One packet reads it and records the heartbeat, another reads the blocking locks.
     assert costs == ({2} if client.database.dialect == "mysql" else {3})
     assert len(held) == 20
 
 
 def test_a_lock_outside_of_transactions(client: TxnClient, count: Counter) -> None:
-    """As Iceberg's clients take one for a commit: the id, what stands in the way, the row; and its end."""
-    is_mysql = client.database.dialect == "mysql"  # where one packet has all but the row, which goes with COMMIT
+    """As Iceberg's clients take one for a commit: the id, the blocking locks, the row; and its end."""
+    is_mysql = client.database.dialect == "mysql"  # one packet has all except the row, which is sent with COMMIT
     assert count(lambda: client.lock(component(LockType.EXCLUSIVE))) == (2 if is_mysql else 3)
     [(lock_id,)] = client.rows(HIVE_LOCKS, "HL_LOCK_EXT_ID")
     assert count(lambda: client.store.unlock(UnlockRequest(lockid=lock_id))) == 1
@@ -216,5 +216,5 @@ def test_a_lock_that_comes_free(client: TxnClient, count: Counter) -> None:
     held = client.lock(component(LockType.EXCLUSIVE))
     waiting = client.lock(component(LockType.EXCLUSIVE))
     client.store.unlock(UnlockRequest(lockid=held.lockid))
-    # Read, heartbeat, what stands in the way, granted.
+    # Read, heartbeat, blocking locks, granted.
     assert count(lambda: client.check(waiting.lockid)) == (3 if client.database.dialect == "mysql" else 4)

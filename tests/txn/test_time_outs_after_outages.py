@@ -1,4 +1,4 @@
-"""After an outage nobody is given up who could not send a heartbeat; after a whole time-out those are who did not."""
+"""After an outage, clients that could not send a heartbeat do not time out; after a whole time-out, silent ones do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAUSE_S = 180.0
 
 
 def later(client: TxnClient, milliseconds: int) -> None:
-    """Let time pass: all that is noted becomes so much older."""
+    """Lets time pass: all records become this much older."""
     client.age(milliseconds)
     for key, comment in client.rows(AUX_TABLE, "MT_KEY1", "MT_COMMENT"):
         if comment:
@@ -30,7 +30,7 @@ def run(client: TxnClient) -> TimedOut:
 
 
 def keep_house(client: TxnClient, milliseconds: int, *alive: int) -> list[TimedOut]:
-    """Housekeeping every minute for so long; clients of `alive` send heartbeats."""
+    """Housekeeping every minute for this long; clients of `alive` send heartbeats."""
     given_up = []
     for _ in range(milliseconds // 60_000):
         later(client, 60_000)
@@ -80,7 +80,7 @@ def test_a_clock_that_was_a_year_ahead_keeps_nothing_for_a_year(client: TxnClien
     client.lock(component(LockType.SHARED_READ))
     later(client, YEAR_MS)
     client.store.heartbeat(HeartbeatRequest(txnid=gone))
-    run(client)  # finds a pause of a year: everybody has time to send a heartbeat
+    run(client)  # finds a pause of a year: all clients have time to send a heartbeat
     later(client, -YEAR_MS)
     given_up = keep_house(client, TIME_OUT_MS - 60_000, returns)
     assert given_up == [TimedOut(0, 0, 0)] * 4, "all get a time-out"
@@ -92,7 +92,7 @@ def test_a_clock_that_was_a_year_ahead_keeps_nothing_for_a_year(client: TxnClien
 
 @pytest.mark.parametrize("away_ms", [200_000, 290_000, 310_000, 500_000, 2_000_000])
 def test_whoever_returns_is_kept_however_long_it_lasted(sqlite_client: TxnClient, away_ms: int) -> None:
-    """Heartbeats every half of a time-out, as Hive's clients send them, but for the time of the outage."""
+    """Heartbeats every half of a time-out, as Hive's clients send them, except during the outage."""
     client = sqlite_client
     run(client)
     keep_house(client, TIME_OUT_MS + 60_000)

@@ -1,4 +1,4 @@
-"""Opening, committing and aborting transactions, and what is logged of it."""
+"""Opening, committing and aborting transactions, and the resulting events."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_young_gap_counts_as_open_and_an_old_one_does_not(client: TxnClient) -
     for left_out in (2, 3):
         client.change(delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID == left_out))
         client.change(delete(TXNS).where(TXNS.c.TXN_ID == left_out))
-    # From the future: young, however slow the machine is.
+    # In the future: young, however slow the machine is.
     client.age(-600_000)
     assert client.store.get_open_txns().open_txns == [1, 2, 3]
     assert [one.user for one in client.store.get_open_txns_info().open_txns] == ["u", "", ""]
@@ -223,7 +223,7 @@ def test_writers_that_hold_exclusive_locks_do_not_conflict(client: TxnClient) ->
     waiting = client.lock(write_component(DataOperationType.UPDATE), txn_id=second)
     client.commit(first)
     client.check(waiting.lockid)
-    # It asks, takes a new snapshot, and goes on in the same transaction.
+    # It requests the lock, takes a new snapshot, and continues in the same transaction.
     assert client.store.get_latest_txnid_in_conflict(second) == first
     client.commit(second)
 
@@ -244,7 +244,8 @@ def test_latest_transaction_in_conflict(client: TxnClient) -> None:
     assert client.store.get_latest_txnid_in_conflict(observer) == others[0]
 
 
-#: Per type: whether a change of rows joins the write set, and how it is noted as complete (Hive's `CommitTxnFunction`).
+# Per type: whether a change of rows is added to the write set, and how its completion is recorded (Hive's
+# `CommitTxnFunction`).
 LEFT_BY_COMMIT = {
     TxnType.DEFAULT: (True, "Y"),
     TxnType.REPL_CREATED: (True, "Y"),
@@ -305,7 +306,7 @@ def test_write_sets_keep_inserts_where_history_levels_do_not(client: TxnClient) 
     assert client.count(WRITE_SET) == (0 if client.store.context.use_min_history_level else 1)
 
 
-# What else a commit can carry
+# What else a commit can contain
 
 
 def test_key_value(client: TxnClient) -> None:
@@ -342,7 +343,7 @@ def test_the_transactions_of_a_source_need_a_policy(client: TxnClient) -> None:
 
 
 def test_what_was_committed_past_its_replication_stays_in_the_map(client: TxnClient) -> None:
-    """As in Hive 4.0.1: only the replay that commits a transaction forgets where it came from."""
+    """As in Hive 4.0.1: only the replay that commits a transaction deletes the record of its origin."""
     [target] = replicated(client, [101])
     client.store.commit_txn(CommitTxnRequest(txnid=target))
     client.store.commit_txn(CommitTxnRequest(txnid=101, replPolicy="p", txn_type=TxnType.REPL_CREATED))
@@ -353,7 +354,7 @@ def test_replayed_transactions(client: TxnClient) -> None:
     client.make_table({})
     targets = replicated(client, [101, 102])
     assert replicated(client, [101, 102]) == targets
-    # A repeated event is answered by what is still open, as in Hive.
+    # A repeated event returns what is still open, as in Hive.
     assert replicated(client, [102, 103]) == targets[1:]
     assert client.store.get_replayed_txns_for_policy("p").replTxnMapEntry == {
         "101": str(targets[0]),
@@ -404,7 +405,7 @@ def test_a_replayed_write_to_a_table_without_partitions_is_one_to_the_table(clie
 
 @pytest.mark.parametrize("number", [99, -1, 2**31 - 1, -(2**31)])
 def test_a_number_that_names_no_type_is_none(client: TxnClient, number: int) -> None:
-    """As Java reads it. Two such transactions, since several are committed in another way than one."""
+    """As Java reads it. Two such transactions, since several are committed differently than one."""
     ids = [client.open(number) for _ in range(3)]
     assert {kind for (kind,) in client.rows(TXNS, "TXN_TYPE")} - {None} == {TxnType.DEFAULT}
     client.commit(ids[0])
@@ -421,7 +422,7 @@ def test_a_batch_is_replayed_again_after_part_of_it_has_ended(client: TxnClient)
 
 
 def test_aborting_a_replicated_transaction_here_breaks_replication(client: TxnClient) -> None:
-    """The database is the policy's, as in Hive: also before the transaction has a write id."""
+    """The database is the policy's, as in Hive, also before the transaction has a write id."""
     client.make_table({})
     request = OpenTxnRequest(1, "u", "h", replPolicy="D.*", replSrcTxnIds=[101], txn_type=TxnType.REPL_CREATED)
     (target,) = client.store.open_txns(request).txn_ids
@@ -432,17 +433,17 @@ def test_aborting_a_replicated_transaction_here_breaks_replication(client: TxnCl
 
 
 def test_what_replication_aborts_says_so(client: TxnClient) -> None:
-    """Its clients send no reason, as the server knows it by the type (Hive 4.0.1, AbortTxnFunction)."""
+    """Its clients send no reason, since the server determines it by the type (Hive 4.0.1, AbortTxnFunction)."""
     replicated(client, [101, 102])
     request = OpenTxnRequest(1, "u", "h", replPolicy="p")
     (own,) = client.store.open_txns(request).txn_ids
     client.store.abort_txn(AbortTxnRequest(101, replPolicy="p", txn_type=TxnType.REPL_CREATED))
-    client.store.abort_txn(AbortTxnRequest(102, replPolicy="p"))  # from Hive 3, which knows no types
+    client.store.abort_txn(AbortTxnRequest(102, replPolicy="p"))  # from Hive 3, which has no types
     client.store.abort_txn(AbortTxnRequest(own, replPolicy="p", txn_type=TxnType.DEFAULT))
     replayed, itself = (f"Replication:{kind} replication transaction abort" for kind in ("replayed", "default"))
     reasons = [txn.metaInfo for txn in client.store.get_open_txns_info().open_txns]
     assert reasons == [replayed, replayed, itself]
-    # None of what replication opened for itself: it is no write of anybody that another replication could repeat.
+    # None of those that replication opened for itself: they are no writes that another replication could repeat.
     assert [kind for kind, _ in client.events()] == ["OPEN_TXN", "ABORT_TXN", "ABORT_TXN"]
 
 
@@ -483,7 +484,7 @@ def test_too_many_open_transactions(sqlite_client: TxnClient) -> None:
 
 
 class SlowClock(ManualClock):
-    """Each look at it finds some time gone."""
+    """Each time it is read, some time has passed."""
 
     def monotonic_s(self) -> float:
         self.advance(0.6)
@@ -508,8 +509,8 @@ def test_transactions_that_took_too_long_to_open_are_given_up(client: TxnClient)
 def test_a_slow_moment_of_the_database_does_not_break_replication(
     client: TxnClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is given up because it took too long to open is opened anew: the target is not behind its source for that,
-    and must not say so for ever."""
+    """A transaction aborted because it took too long to open is opened again: this does not mean that the target cannot
+    follow its source, and must not be recorded as such."""
     client.make_table({})
     clock = ManualClock()
     store = TxnStore(client.database, MessageBuilder(), clock=clock)
@@ -533,7 +534,7 @@ def test_a_slow_moment_of_the_database_does_not_break_replication(
 
 @pytest.mark.parametrize("database_kind", ["mariadb", "postgresql"], indirect=True)
 def test_a_repeated_opening_that_takes_long_gives_up_nothing(client: TxnClient) -> None:
-    """The transactions have been open since the first time, and may have written."""
+    """The transactions have been open since the first attempt, and may have written."""
     client.make_table({})
     request = OpenTxnRequest(1, "u", "h", replPolicy="d.*", replSrcTxnIds=[101], txn_type=TxnType.REPL_CREATED)
     targets = client.store.open_txns(request).txn_ids

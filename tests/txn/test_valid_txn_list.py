@@ -96,7 +96,7 @@ MANY = 200_000
     "ids", [f"1-{MANY}:", f":1-{MANY}", f"{MANY}-{2 * MANY},1-{MANY - 2}:", ",".join(map(str, range(MANY)))]
 )
 def test_a_list_of_many_takes_little_memory(ids: str) -> None:
-    """A client names a million transactions in a few characters, and did so in as many calls as run at a time."""
+    """A client names a million transactions in a few characters, in as many calls as run at a time."""
     tracemalloc.start()
     try:
         txn_list = parse(f"{3 * MANY}:1:{ids}")

@@ -138,7 +138,7 @@ def test_valid_base_needs_everything_below_it_closed() -> None:
 
 
 def all_lists(highest: int) -> list[ValidWriteIdList]:
-    """Every list with a mark of at most `highest`; ids are open or, for odd ids, aborted."""
+    """Each list with a high-water mark of at most `highest`; ids are open or, for odd ids, aborted."""
     lists = []
     for mark in range(highest + 1):
         for size in range(mark + 1):
@@ -207,7 +207,7 @@ def test_a_short_list_is_compared_with_a_long_one_id_by_id() -> None:
 
 
 def test_a_list_far_above_a_tag_is_not_covered_by_it() -> None:
-    """All ids between may be open: that they are is not looked at, since the answer only costs a read."""
+    """All ids between may be open: this is not checked, since it only costs a read."""
     tag = parse("d.t:5:M::")
     assert tag.covers(parse("d.t:10005:6:6-10005:"))
     assert not tag.covers(parse("d.t:10006:6:6-10006:"))
@@ -215,7 +215,7 @@ def test_a_list_far_above_a_tag_is_not_covered_by_it() -> None:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Texts that were read, as they are."""
+    """Texts that were read, unchanged."""
     seen: list[str] = []
     parse_text = ValidWriteIdList.parse
 
@@ -237,7 +237,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
 )
 def test_a_long_list_is_read_once_for_a_call_and_not_kept_beyond(text: str, parsed: list[str]) -> None:
-    """A request may ask with it for each of thousands of partitions."""
+    """A request may check this for each of thousands of partitions."""
     call_context.begin(1)
     try:
         for _ in range(5):

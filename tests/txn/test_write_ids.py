@@ -123,7 +123,7 @@ def test_compacted_writes_are_valid(client: TxnClient) -> None:
     client.commit(ids[0])
     client.commit(ids[1])
     client.change(delete(TXN_TO_WRITE_ID).where(TXN_TO_WRITE_ID.c.T2W_TXNID <= ids[1]))
-    # No valid write is known (HIVE-22122): all that is left is below the lowest invalid id.
+    # No valid write is known (HIVE-22122): all remaining ones are below the lowest invalid id.
     assert text(client) == "d.t:3:3:3:"
     client.commit(ids[2])
     client.change(delete(TXN_TO_WRITE_ID))
@@ -134,8 +134,8 @@ def test_compacted_writes_are_valid(client: TxnClient) -> None:
 def test_the_latest_write_ids_tell_as_much_as_all(
     seed: int, client: TxnClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the latest are: aborted, open, above the mark, gone, or not there; and in whichever way those of invalid
-    transactions are looked for."""
+    """Whatever the latest ones are: aborted, open, above the mark, deleted, or missing; and however those of invalid
+    transactions are looked up."""
     chance = random.Random(seed)
     monkeypatch.setattr(valid_write_ids, "_LATEST", 3)
     valid_write_ids._latest_of.cache_clear()
@@ -220,7 +220,7 @@ def test_the_state_of_a_replicated_table(client: TxnClient) -> None:
         validWriteIdlist="d.t:9:3:3,7:5", user="u", hostName="h", dbName="D", tableName="T"
     )
     client.store.repl_tbl_writeid_state(request)
-    # No committed write is known here, so all that is valid is below the lowest invalid id.
+    # No committed write is known here, so all valid ones are below the lowest invalid id.
     assert text(client) == "d.t:3:M::3"
     states = {one.metaInfo for one in client.store.get_open_txns_info().open_txns}
     assert states == {"Replication:abort of allocated txns for referring mapped write ids as aborted ones"}
@@ -232,7 +232,7 @@ def test_the_state_of_a_replicated_table(client: TxnClient) -> None:
 
 @pytest.mark.parametrize("partitions", [None, [], ["P=1", "p=2", "p=1"]], ids=str)
 def test_what_the_source_aborted_is_to_be_compacted(client: TxnClient, partitions: list[str] | None) -> None:
-    """As in Hive 3.1 and 4.0 (`replTableWriteIdState`): no write of this catalog leads to a compaction."""
+    """As in Hive 3.1 and 4.0 (`replTableWriteIdState`): no write of this catalog causes a compaction."""
     fields = {"user": "u", "hostName": "h", "dbName": "D", "tableName": "T", "partNames": partitions}
     for _ in range(2):
         client.store.repl_tbl_writeid_state(ReplTblWriteIdStateRequest(validWriteIdlist="d.t:9:3::5", **fields))

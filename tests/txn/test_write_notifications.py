@@ -43,7 +43,7 @@ def test_writes_are_logged_and_added_up(client: TxnClient) -> None:
 
 
 def test_a_call_that_is_repeated_adds_nothing(client: TxnClient) -> None:
-    """As in Hive (DbNotificationListener): clients repeat calls whose answers they did not get."""
+    """As in Hive (DbNotificationListener): clients repeat calls whose replies they did not get."""
     txn_id, write_id = client.write()
 
     def note(*files: str) -> str | None:

@@ -16,7 +16,7 @@ from tests.txn.client import TxnClient, component
 
 @dataclass(frozen=True)
 class Write:
-    """One transaction of a writer: its ids, and whether its commit was acknowledged."""
+    """One transaction of a writer. Returns its ids, and whether its commit was acknowledged."""
 
     txn_id: int
     table: str
@@ -28,7 +28,7 @@ class Write:
 def write_many(url: str, clients: int, rounds: int, tables: Sequence[str]) -> list[Write]:
     """`clients` threads, each with `rounds` transactions; every second one changes rows without excluding others."""
     database = Database(url)
-    # A clock that stands still: on a busy machine no transaction takes too long to open.
+    # A constant clock: on a busy machine, no transaction takes too long to open.
     store = TxnStore(database, MessageBuilder(), clock=ManualClock())
     writes: list[Write] = []
     errors: list[BaseException] = []
