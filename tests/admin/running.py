@@ -38,7 +38,7 @@ class Running:
                     "admin.token_file": str(directory / "token"),
                     "database.url": f"sqlite:///{directory / 'hms.db'}",
                     "warehouse.directory": str(directory / "warehouse"),
-                    # Its client is of Hive 2, and cannot say that it knows tables for inserts only.
+                    # Its client is of Hive 2, and cannot declare support for insert-only tables.
                     "catalog.client_capability_check": False,
                 }
                 | {name.replace("__", "."): value for name, value in settings.items()},

@@ -1,4 +1,4 @@
-"""Tokens of an issuer on the management port: who may read, command or neither; the server of keys is real."""
+"""An issuer's tokens on the management port: which may read, send commands or neither; the key server is real."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def issuer() -> Iterator[Issuer]:
 
 
 def settings_of(issuer: Issuer, **more: Any) -> dict[str, Any]:
-    # The metastore port keeps asking nobody: the issuer's keys are for this port only.
+    # The metastore port still does not authenticate: the issuer's keys are for this port only.
     return {
         "authentication__jwt_jwks_url": issuer.url,
         "authentication__jwt_issuer": "issuer",
@@ -73,7 +73,7 @@ def test_rights_to_read_and_to_command(running: Running, issuer: Issuer) -> None
         for token in (commander, TOKEN):
             assert running.ask(path, token, post=True)[0] in (200, 404, 409), path
     assert running.ask("/livez")[0] == 200 and running.ask("/readyz")[0] in (200, 503), "probes carry no token"
-    # A browser asks for a password: the token is good as that.
+    # A browser asks for a password: the token is accepted as one.
     assert running.service.management_address is not None
     with closing(http.client.HTTPConnection(*running.service.management_address, timeout=30)) as connection:
         password = base64.b64encode(f"x:{reader}".encode()).decode()

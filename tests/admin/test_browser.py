@@ -1,6 +1,6 @@
-"""The pages in a real browser (Chromium, headless): what a person sees, and that nothing fails to load.
+"""The pages in a real browser (Chromium, headless): they show their contents, and everything in them loads.
 
-With ``HMS_CACHE_PICTURES=docs/images`` the pictures for the documents are taken along the way.
+With ``HMS_CACHE_PICTURES=docs/images``, the pictures for the documents are taken along the way.
 """
 
 from __future__ import annotations

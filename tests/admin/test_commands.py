@@ -87,7 +87,8 @@ def test_flush_drops_what_is_named_and_nothing_else(running: Running) -> None:
 
 
 def test_flush_of_a_table_forgets_whether_there_is_one(running: Running) -> None:
-    """A change without an event is seen after a flush of what it concerns: the names say if a table is, and whose."""
+    """A change without an event is visible after a flush of its object: the names show whether a table exists, and its
+    type."""
     read_all(running)
     names = running.service._caching.cache.shared.databases[T.in_database]  # type: ignore[union-attr]
     running.client.get_all_tables("shop")
@@ -98,7 +99,7 @@ def test_flush_of_a_table_forgets_whether_there_is_one(running: Running) -> None
 
 
 def test_flush_of_a_database_forgets_whether_there_is_one(running: Running) -> None:
-    """As of a table: a database that was made by SQL, without an event, is there after its flush."""
+    """Like a table: a database created by SQL, without an event, is visible after its flush."""
     with pytest.raises(ttypes.NoSuchObjectException):
         running.client.get_database("unlogged")
     assert running.client.get_all_databases() == ["default", "shop"]
@@ -121,7 +122,7 @@ def test_flush_of_a_database_forgets_whether_there_is_one(running: Running) -> N
     ],
 )
 def test_what_a_load_has_read_before_a_flush_is_not_kept(running: Running, query: str, kept: dict[str, bool]) -> None:
-    """The names of a database's tables, of which nothing was held when the flush came."""
+    """The names of a database's tables, none of which was cached when the flush arrived."""
     cache = running.sources.cache
     assert cache is not None
     cache.shared.forget_all()
@@ -224,7 +225,7 @@ def test_verify_compares_and_finds_what_is_wrong(running: Running) -> None:
 
 
 def damage(names: dict[str, TableMeta]) -> None:
-    """Names of a database with one that is missing and one that is too many."""
+    """Names of a database, of which one is missing and one is superfluous."""
     del names["plain"]
     names["invented"] = TableMeta(dbName="shop", tableName="invented")
 
@@ -251,7 +252,7 @@ def test_verify_compares_names_and_tags(running: Running) -> None:
     found = " ".join(running.command("verify", "database=shop")[0]["details"])
     assert "P6" in found, "the names contradict the tables held"
     running.command("flush", "database=shop&table=plain")
-    running.client.get_all_tables("shop")  # the table's flush took the names of its database out
+    running.client.get_all_tables("shop")  # the table's flush dropped the names of its database
     with shared.view():
         damage(shared.databases[DatabaseName("hive", "shop")].facets[Facet.TABLE_NAMES])
     found = " ".join(running.command("verify", "database=shop")[0]["details"])
@@ -310,7 +311,8 @@ def test_there_is_a_limit_to_commands_at_once(running: Running, monkeypatch: pyt
 
 @pytest.mark.soak
 def test_probes_and_pages_do_not_wait_for_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each that waits has a thread, and one for each other worker: fifty are eight commands to a server of seven."""
+    """Each waiting command occupies a thread, and one for each other worker: fifty are eight commands to a server of
+    seven."""
     monkeypatch.setattr(routes, "MAX_COMMANDS", 50)
     running = Running(tmp_path, admin__max_connections=400)
     try:

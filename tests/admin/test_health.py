@@ -1,4 +1,4 @@
-"""The readiness probe: it asks seldom, one at a time, and never waits long."""
+"""The readiness probe: it queries rarely, one at a time, and never waits long."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_outage_is_told_and_ends_with_the_next_probe() -> None:
 
 
 def test_a_failure_that_stays_writes_one_trace(caplog: pytest.LogCaptureFixture) -> None:
-    """A password that is good no more: a balancer asks each second."""
+    """A password that is no longer valid: a load balancer probes each second."""
     clock = ManualClock()
 
     def ask() -> int:

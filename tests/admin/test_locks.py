@@ -1,4 +1,4 @@
-"""Locks of owners that are gone: seen on the page and by the command, released by hand, and only when that is safe."""
+"""Locks of owners that are gone: shown by the page and the command, released manually, and only if this is safe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 
 def take(server: Running, table: str, txn_id: int | None = None) -> ttypes.LockResponse:
-    """As Iceberg asks before a commit."""
+    """As Iceberg does before a commit."""
     one = ttypes.LockComponent(
         type=ttypes.LockType.EXCLUSIVE, level=ttypes.LockLevel.TABLE, dbname="shop", tablename=table
     )

@@ -109,7 +109,7 @@ def test_without_a_token_commands_are_off(tmp_path: Path) -> None:
     server = Running(tmp_path, admin__token_file=None)
     try:
         assert server.ask("/events/pause", "", post=True)[0] == 403
-        # The comparison of a table is the command `verify`: it reads the table from the database, however often.
+        # The comparison of a table is the command `verify`: it reads the table from the database, any number of times.
         assert server.ask("/table/default.t/compare", post=True)[0] == 403
         page = server.ask("/table/default.t?format=html")[1]
         assert "<form" not in page and "admin.token_file" in page
@@ -139,7 +139,7 @@ def test_a_chosen_port_that_is_taken_is_refused_and_the_default_one_gives_way(ru
     (tmp_path / "third").mkdir()
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):  # somebody else's server has it already: as good
+        with contextlib.suppress(OSError):  # another server has it already: equally good
             taken.bind(("127.0.0.1", 9085))
             taken.listen()
         server = Running(tmp_path / "third", admin__port=None)

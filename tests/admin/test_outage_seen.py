@@ -1,4 +1,4 @@
-"""The database goes away under load, and operators see it: on /readyz, /events, /metrics and the overview."""
+"""The database goes down under load, and operators see it on /readyz, /events, /metrics and the overview."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.servers import metastore_client
 
 
 class Load:
-    """Clients that read again and again, on a new connection after each failure; their outcomes counted."""
+    """Clients that read repeatedly, on a new connection after each failure; their results are counted."""
 
     def __init__(self, port: int, clients: int) -> None:
         self.good = 0

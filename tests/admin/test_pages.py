@@ -1,4 +1,4 @@
-"""Every page in both forms: the JSON is its dataclass, the HTML is whole and shows what is there."""
+"""Each page in both forms: the JSON is its dataclass, the HTML is well-formed and shows its contents."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VOID = {"meta", "link", "br", "img", "input", "line", "circle", "polyline", "rec
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """For tests that only look."""
+    """For tests that change nothing."""
     yield from started(tmp_path_factory.mktemp("pages"))
 
 
@@ -62,7 +62,7 @@ def started(directory: Path) -> Iterator[Running]:
 
 
 class Whole(HTMLParser):
-    """Checks that elements are closed in order; gathers text and what is loaded from elsewhere."""
+    """Checks that elements are closed in order; collects text and what is loaded from elsewhere."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class Whole(HTMLParser):
 
 
 def as_html(server: Running, path: str, post: bool = False) -> str:
-    """The page as a browser is given it; whole, and loading nothing."""
+    """The page as a browser gets it; well-formed, and loading nothing."""
     request = urllib.request.Request(f"{server.management}{path}", method="POST" if post else "GET")
     request.add_header("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
     if post:
@@ -182,7 +182,7 @@ def test_the_hottest_table_is_the_one_read_most_however_it_was_answered(changing
     client.get_table_objects_by_name("shop", ["plain", "sales"])
     assert reads_of(changing, "shop.plain") == before["shop.plain"] + 41
     assert reads_of(changing, "shop.sales") == before["shop.sales"] + 1
-    # A table that changes stays hot, although its entry and the answers made from it go with every change.
+    # A table that changes stays hot, although its entry and the cached answers are dropped at each change.
     changed = client.get_table("shop", "plain")
     changed.owner = "somebody else"
     client.alter_table("shop", "plain", changed)
@@ -215,7 +215,7 @@ def test_a_tables_page_tells_its_cost_and_compares(running: Running) -> None:
 
 @pytest.mark.parametrize("name", ["a/b", "a.b", "a.b/c.d", "../a", "a/compare/b", 'a"b', "a%2fb?c#d", "a b&amp;c"])
 def test_a_table_of_any_name_has_its_page(changing: Running, name: str) -> None:
-    """Hive takes most of ASCII's marks in names: links of pages lead to the table, and its button compares it."""
+    """Hive accepts most ASCII characters in names: links of pages lead to the table, and its button compares it."""
     changing.client.create_table(new_table(name))
     changing.client.get_table("shop", name)
     status, cache = changing.ask("/cache?format=html")
@@ -366,7 +366,7 @@ ODD_NAMES = (
 
 
 def test_a_page_that_is_handed_on_has_the_headers_of_a_page(tmp_path: Path) -> None:
-    """Which worker a browser's connection comes to is chance: what it may do with a page must not be."""
+    """A browser's connection reaches a random worker: the rights must not depend on it."""
     with ExitStack() as stack:
         workers = [stack.enter_context(closing(Running(tmp_path, Siblings(index, 2, tmp_path)))) for index in range(2)]
         for page, method, form in itertools.product(PAGES, ("GET", "HEAD"), ("html", "json")):
@@ -377,7 +377,7 @@ def test_a_page_that_is_handed_on_has_the_headers_of_a_page(tmp_path: Path) -> N
 
 
 def headers_of(running: Running, method: str, path: str) -> dict[str, str]:
-    """But for the date and the length, which follows the moment."""
+    """Except for the date and the length, which depend on the time."""
     with urllib.request.urlopen(urllib.request.Request(running.management + path, method=method), timeout=30) as answer:
         named = {name.lower(): value for name, value in answer.headers.items()}
     return {name: value for name, value in named.items() if name not in ("date", "content-length")}
@@ -403,7 +403,7 @@ def test_links_of_a_page_lead_to_its_table_at_each_worker(tmp_path: Path) -> Non
 
 
 def test_workers_give_one_answer_whatever_a_table_is_called(tmp_path: Path) -> None:
-    """The first one answers whoever is asked: what is asked for must come to it as it was written."""
+    """The first one answers requests for any worker: the path must reach it unchanged."""
     with ExitStack() as stack:
         workers = [stack.enter_context(closing(Running(tmp_path, Siblings(index, 2, tmp_path)))) for index in range(2)]
         for name in ODD_NAMES:

@@ -66,7 +66,7 @@ def test_reading_over_tls_with_new_certificates_by_reload(tmp_path: Path, monkey
         ca_file = tmp_path / "ca.pem"
         first.cert_pem.write_to_path(ca_file)
         monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
-        # From Python 3.12 on an opener knows the authorities of when it was made, by a test before; a command is new.
+        # From Python 3.12 on, an opener keeps the authorities from its creation, by an earlier test; a command is new.
         monkeypatch.setattr(urllib.request, "_opener", None)
         shown = CliRunner().invoke(commands, ["status", "--management", management.url, "--json"])
         assert shown.exit_code == 0, shown.output
@@ -116,7 +116,7 @@ def test_reading_with_a_token(tmp_path: Path) -> None:
 
 
 def test_who_may_not_read_is_not_told_what_the_database_says(tmp_path: Path) -> None:
-    """Drivers name hosts, accounts and statements."""
+    """Drivers' texts contain hosts, accounts and statements."""
     (tmp_path / "read-token").write_text(READ_TOKEN)
     running = Running(tmp_path, admin__read_token_file=str(tmp_path / "read-token"))
     try:
@@ -131,7 +131,7 @@ def test_who_may_not_read_is_not_told_what_the_database_says(tmp_path: Path) -> 
 
 
 def says(*lines: str, status: int = 0) -> str:
-    """A command that writes these lines."""
+    """A command that prints these lines."""
     program = f"import sys; print({chr(10).join(lines)!r}); print('noise', file=sys.stderr); sys.exit({status})"
     return shlex.join([sys.executable, "-c", program])
 

@@ -1,4 +1,4 @@
-"""What a reload takes, what waits for a restart, and what the log tells about slow calls."""
+"""What a reload applies, what needs a restart, and what the log says about slow calls."""
 
 from __future__ import annotations
 

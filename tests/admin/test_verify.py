@@ -1,4 +1,4 @@
-"""``verify`` sees a difference in each kind of thing that the cache holds, and none where there is none."""
+"""``verify`` detects a difference in each kind of cached data, and reports none where there is none."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def create(server: Running) -> None:
 
 
 def read_everything(server: Running) -> None:
-    """Twice, so that everything is held and encoded replies are, too."""
+    """Twice, so that everything is cached, including encoded replies."""
     client = server.client
     for _ in range(2):
         client.get_all_databases()

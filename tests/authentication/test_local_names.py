@@ -67,7 +67,7 @@ class _Echo:
 
 @given(st.lists(st.binary(max_size=40)))
 def test_any_bytes_are_a_negotiation_or_an_authentication_error(pieces: list[bytes]) -> None:
-    """Nothing else is raised, and no more is held than one message may have."""
+    """Nothing else is raised, and no result exceeds one message."""
     negotiation = Negotiation({"ECHO": _Echo})
     try:
         for piece in pieces:

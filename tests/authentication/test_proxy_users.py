@@ -1,4 +1,4 @@
-"""Who may act for whom, from where."""
+"""Which users may impersonate which others, and from where."""
 
 from __future__ import annotations
 

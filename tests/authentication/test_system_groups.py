@@ -1,4 +1,4 @@
-"""Groups that the operating system knows, and one that does not answer."""
+"""Groups of the operating system, also if it does not answer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who may do one thing changes nothing else, by any method and any field of its request.
+"""A user with one right can change nothing else, by any method and any field of its request.
 
-The calls are those of `tests.differential`: each method with requests that mean something. A user with few rights makes
-each of them before an administrator does; what it has changed is looked for in the database.
+The calls are those of `tests.differential`: each method with meaningful requests. A user with few rights makes each of
+them before an administrator does; its changes are looked up in the database.
 """
 
 from __future__ import annotations

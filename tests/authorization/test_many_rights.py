@@ -1,4 +1,4 @@
-"""Who has rights on thousands of tables, and lists them: each is decided without a look at the rights on the others."""
+"""A user with rights on thousands of tables lists them: each is decided without reading the rights on the others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW, MANY = 20, 420
 
 
 class Owned:
-    """The user owns so many tables, each in a database of its own or all in one."""
+    """The user owns this many tables, each in a database of its own or all in one."""
 
     def __init__(self, count: int, databases: int) -> None:
         self.tables = [SecuredObject("hive", f"d{number % databases}", f"t{number}") for number in range(count)]
@@ -72,14 +72,14 @@ def test_each_decision_costs_the_same(is_apart: bool) -> None:
                 assert judge.show(one._replace(table=None))
                 assert not judge.show(SecuredObject("hive", f"no{one.database}"))
 
-        # What is not there is asked for anew where single databases were read.
+        # Missing ones are read again where single databases were read.
         judge.prepare([(None, SecuredObject("hive", f"x{number}")) for number in range(3)])
         a_table[count] = instructions(decide) / count
     assert a_table[MANY] < 1.5 * a_table[FEW], a_table
 
 
 def test_a_question_about_a_database_or_some_tables_does_not_read_the_rights_on_all() -> None:
-    """Whoever owns thousands of tables in it asks for the database, or for a list of databases, all the time."""
+    """The owner of thousands of tables in a database requests it, or a list of databases, all the time."""
     source = Owned(20_000, 4)
     databases = sorted({one._replace(table=None) for one in source.tables})
     for asked in (databases[:1], databases):

@@ -1,4 +1,4 @@
-"""Random policies and calls of every method, judged by a second, plain reading of the rules."""
+"""Random policies and calls of each method, compared with a second, simple implementation of the rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Grants = list[dict[str, list[str]]]
 
 
 class Reference:
-    """What the documentation says, without classes, versions or patterns of our own."""
+    """The rules in the documentation, without classes, versions or patterns of our own."""
 
     def __init__(self, grants: Grants, groups: dict[str, list[str]]) -> None:
         self.grants, self.groups = grants, groups
@@ -122,7 +122,7 @@ OF_OWNERS = frozenset(_OF_OWNERS.split())
 
 
 class Owned:
-    """Every transaction and lock is one user's, and there is no table or database."""
+    """Each transaction and lock belongs to one user, and there are no tables or databases."""
 
     def __init__(self, owner: str) -> None:
         self.transactions, self.owner = self, owner
@@ -227,7 +227,7 @@ def test_guard_and_reference_agree(tmp_path: Path, rounds: int) -> None:
                 one = ("hive", *one[1:])
             arguments = arguments_of(method, Names(chance, one))
             user = chance.choice(USERS)
-            session = sessions[user]  # with what an earlier policy decided
+            session = sessions[user]  # with the decisions of an earlier policy
             owner = chance.choice(USERS)
             expected = reference.allows(user, method, arguments, one, owner)
             try:

@@ -1,4 +1,4 @@
-"""Policies: what a file means, what is refused, and when a change counts."""
+"""Policies: the meaning of a file, what is refused, and when a change applies."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_is_shown() -> None:
 
 
 def test_names_that_no_object_has_are_covered_by_nothing() -> None:
-    """A database's collation may take `salés` for `sales`."""
+    """A database's collation may treat `salés` as `sales`."""
     policy = parse_policy('[[grants]]\nusers = ["u"]\nactions = ["all"]\ncatalogs = ["*"]\ndatabases = ["*"]')
     assert policy.decisions("u").allow(Action.READ, of("sales"))
     assert not policy.decisions("u").allow(Action.READ, of("sal\u00e9s"))

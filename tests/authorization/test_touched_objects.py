@@ -1,7 +1,7 @@
-"""What handlers ask the store for is what was decided upon, however names are spread over a request.
+"""Handlers access exactly the objects that were authorized, however names are distributed over a request.
 
-Each method is called with other names in each place that can hold one; a store that notes what it is asked for
-tells what the handler made of them.
+Each method is called with different names in each place that can contain one; a store that records its calls shows what
+the handler made of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STRUCTS = {"table": ttypes.Table, "statistics": object, "updates": list}
 
 
 class Noting:
-    """An object store that notes which objects it is asked for."""
+    """An object store that records which objects are accessed."""
 
     def __init__(self, store: object, asked: list[tuple[str, SecuredObject]] | None = None) -> None:
         self._store = store
@@ -98,7 +98,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def create_catalog(server: Server) -> None:
-    """Databases and catalogs of which the requests speak, so that handlers get beyond their first question."""
+    """The databases and catalogs in the requests, so that handlers get beyond their first access."""
     for catalog in ("c2", "c3"):
         server.objects.writes.catalogs.create_catalog(
             ttypes.Catalog(name=catalog, locationUri=f"file:///tmp/{catalog}")
@@ -107,7 +107,7 @@ def create_catalog(server: Server) -> None:
 
 
 def fill(server: Server) -> None:
-    """Makes what is not there."""
+    """Creates what is missing."""
     for catalog, name in (("hive", "d1"), ("hive", "d2"), ("c2", "d1"), ("c2", "d2"), ("c3", "d3")):
         database = ttypes.Database(name=name, catalogName=catalog, locationUri=f"file:///tmp/{catalog}/{name}")
         with suppress(ttypes.AlreadyExistsException):

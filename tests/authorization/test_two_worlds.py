@@ -1,7 +1,7 @@
-"""A user who may not know of a database learns nothing of it and changes nothing in it, by any method.
+"""A user who must not see a database can neither detect nor change it, by any method.
 
-The calls are those of `tests.differential`: each method with requests that mean something. In each, every text that
-names a database names the secret one in turn, in other spellings, too.
+The calls are those of `tests.differential`: each method with meaningful requests. In each, every text that names a
+database names the secret one in turn, in other spellings, too.
 """
 
 from __future__ import annotations

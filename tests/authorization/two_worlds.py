@@ -35,7 +35,7 @@ _NAMES = re.compile(r"(?<![A-Za-z0-9_])d(?![A-Za-z0-9_])", re.IGNORECASE)
 """The database of most scenarios, wherever a text names it."""
 
 _CHANGING = (
-    # Of tables that were moved out of it before, by who may.
+    # Tables that were moved out of it before, by an authorized user.
     (re.compile(rf"/({SECRET}|{OTHER})\.db"), "/HIDDEN.db"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UUID"),
     (re.compile(r"\b(pk|fk|uk|nn|dc|cc)_-?\d+_\d{13}_\d+"), r"\1_NAME"),
@@ -45,7 +45,7 @@ _CHANGING = (
 
 
 class Rights:
-    """All decisions about one user, who may do anything with every database but those two, or simply anything."""
+    """All decisions about one user, who may do anything with each database except those two, or simply anything."""
 
     keeps_answers = asks_others = waits_for_members = False
     has_any = True
@@ -56,10 +56,10 @@ class Rights:
         self.policy: object = self
 
     def prepare(self, questions: Sequence[Question]) -> None:
-        """Nobody is asked."""
+        """No decision is made."""
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
-        """Of the whole metastore, and of catalogs, nothing."""
+        """On the whole metastore, and on catalogs, nothing."""
         return self._is_root or (of.database is not None and of.database not in (SECRET, OTHER))
 
     def show(self, what: SecuredObject) -> bool:
@@ -72,14 +72,14 @@ class Rights:
 
 
 class FewRights(Rights):
-    """All decisions about one user, who may do these things with every table and database, or simply anything."""
+    """All decisions about one user, who may do these things with each table and database, or simply anything."""
 
     def __init__(self, user: str, actions: frozenset[Action]) -> None:
         super().__init__(user)
         self._actions = actions
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
-        """Of the whole metastore nothing."""
+        """On the whole metastore, nothing."""
         return self._is_root or (action in self._actions and of.catalog is not None)
 
     def show(self, what: SecuredObject) -> bool:
@@ -140,7 +140,7 @@ class World:
         self._sessions = {user: Session("127.0.0.1", user=user) for user in (ROOT, MALLORY)}
 
     def call(self, user: str, method: str, *arguments: Any) -> Any:
-        """The answer, or the exception that the client is told. Arguments are the callee's own."""
+        """The answer, or the exception that the client gets. Arguments are the callee's own."""
         struct = METHODS[method].args_class(*copy.deepcopy(arguments))
         session = self._sessions[user]
         call = Call(method, session, self._stores)
@@ -152,7 +152,7 @@ class World:
             return error
 
     def rows(self) -> dict[str, list[str]]:
-        """What the database holds, by table, with both names as one and without times."""
+        """The contents of the database, by table, with both names as one and without times."""
         found = {}
         with self._engine.connect() as connection:
             for name in inspect(connection).get_table_names():
@@ -161,7 +161,7 @@ class World:
         return found
 
     def naming(self, name: str) -> list[str]:
-        """Rows that are about a database of this name, by their columns."""
+        """Rows about a database of this name, by their columns."""
         found = []
         with self._engine.connect() as connection:
             inspector = inspect(connection)
@@ -176,7 +176,7 @@ class World:
         return found
 
     def close(self) -> None:
-        """Lets go."""
+        """Closes it."""
         self._engine.dispose()
         self.server.database.close()
 
@@ -189,7 +189,7 @@ def steady(told: str) -> str:
 
 
 def shown(answer: Any) -> str:
-    """What a client sees of an answer."""
+    """What a client sees of a reply."""
     if isinstance(answer, Exception):
         return steady(f"{type(answer).__name__}: {getattr(answer, 'message', None) or answer}")
     return steady(repr(_plain(answer)))
@@ -208,12 +208,12 @@ def _plain(value: Any) -> Any:
 
 
 def named(value: Any, name: str) -> Any:
-    """A copy in which every text names another database than `d`."""
+    """A copy in which each text names another database than `d`."""
     return _changed(value, lambda told: _NAMES.sub(name, told))
 
 
 def misnamed(arguments: tuple[Any, ...], spellings: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Copies in which one text of them all, each in turn, names the secret database; and one in which all do."""
+    """Copies in which one text, each in turn, names the secret database; and one in which all do."""
     count = 0
 
     def counting(told: str) -> str:

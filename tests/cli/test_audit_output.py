@@ -1,4 +1,4 @@
-"""Audit lines in a file that is rotated, and with a real rsyslog; what becomes of those that cannot be written."""
+"""Audit lines in a rotated file, and with a real rsyslog; the handling of lines that cannot be written."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_each_worker_has_a_file_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "audit.log"
     settings = ("--set", "admin.port=0", "--set", f"server.audit_file={file}", "--set", "server.audit=all")
     with serving("--port", "0", "--workers", "2", *settings, cwd=tmp_path, is_forked=True) as (_, port):
-        for number in range(8):  # a connection each: any worker may take it
+        for number in range(8):  # a connection each: any worker may accept it
             with metastore_client(port) as client, pytest.raises(NoSuchObjectException):
                 client.get_database(f"wanted{number}")
         files = [file.with_name(f"audit.log.worker{worker}") for worker in (0, 1)]
@@ -133,7 +133,7 @@ def test_each_worker_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 @contextmanager
 def _rsyslog(directory: Path, port: int) -> Iterator[Path]:
-    """A real one, with a socket and a UDP port of its own; what it gets is in `received`."""
+    """A real one, with its own socket and UDP port; `received` contains what it gets."""
     program = shutil.which("rsyslogd") or "/usr/sbin/rsyslogd"
     if not Path(program).exists():
         if os.environ.get("HMS_CACHE_REQUIRE_DATABASES") == "1":

@@ -1,4 +1,4 @@
-"""The program as its users call it: a process, its output, its exit status."""
+"""The program as its users run it: a process, its output, its exit status."""
 
 from __future__ import annotations
 

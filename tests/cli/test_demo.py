@@ -35,7 +35,7 @@ def test_the_secure_demo_allows_and_denies(tmp_path: Path) -> None:
     )
     assert shown.returncode == 0, shown.stdout + shown.stderr
     for line in (
-        "hive.metastore.sasl.enabled",  # what a client without a ticket is told
+        "hive.metastore.sasl.enabled",  # the error for a client without a ticket
         "1 | Ada",
         "Permission denied: user ann may not create database hive.payroll",
         "Permission denied: user ann may not create table hive.default.mine",

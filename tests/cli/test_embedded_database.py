@@ -14,7 +14,7 @@ from tests.cli.test_serve import PATIENCE_S, client, serving
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.soak)])
 def test_it_is_one_whole_file_once_the_server_is_stopped(tmp_path: Path, workers: str) -> None:
-    """Who copies the file of a server that is stopped has all that was committed."""
+    """A copy of the file of a stopped server contains everything that was committed."""
     with serving("--port", "0", "--workers", workers, "--set", "admin.port=0", cwd=tmp_path) as (process, port):
         for number in range(12):
             with client(port) as one:
@@ -27,7 +27,8 @@ def test_it_is_one_whole_file_once_the_server_is_stopped(tmp_path: Path, workers
 
 
 def test_a_file_that_is_gone_for_a_while_is_an_outage(tmp_path: Path) -> None:
-    """As with its file system. No empty database takes its place, whose opening would delete the journal beside it."""
+    """As with its file system. It is not replaced by an empty database, whose opening would delete the journal beside
+    it."""
     file, elsewhere = tmp_path / "hms-cache.db", tmp_path / "elsewhere.db"
 
     def made(name: str) -> Database:

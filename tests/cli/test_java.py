@@ -1,4 +1,4 @@
-"""Which Java the demo takes, and the launcher around a runtime that lacks a module."""
+"""Which Java the demo uses, and the launcher for a runtime that lacks a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands to a running server whose address is wrong, or leads to another program."""
+"""Commands to a running server whose address is wrong, or belongs to another program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hms_cache.cli.main import commands
 from hms_cache.errors import HmsCacheError
 from tests.admin.running import TOKEN, Running
 
-#: One of each kind: what is read, what is commanded, and what answers line by line.
+# One of each kind: a read, a command, and one whose reply comes line by line.
 ASKING = (
     ("status",),
     ("top", "--once", "--interval", "0.2"),
@@ -49,12 +49,12 @@ class Stranger(BaseHTTPRequestHandler):
     do_POST = do_GET
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextmanager
 def stranger(**answer: object) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
-    """Its address, and the requests that it has seen with their tokens."""
+    """Its address, and the requests that it has received with their tokens."""
     seen: list[tuple[str, str | None]] = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Other", (Stranger,), {"seen": seen, **answer}))
     thread = threading.Thread(target=server.serve_forever)
@@ -104,7 +104,7 @@ def test_another_program_is_told_from_a_server(answer: dict[str, object], tmp_pa
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_token_follows_no_redirect_and_goes_to_no_proxy(status: int, tmp_path: Path) -> None:
-    """It is for the server that was named; and a command that became a question would pass for done."""
+    """The token is for the named server; and a command turned into a read would look successful."""
     everything = json.dumps({"status": "ACTIVE", "reason": "", "released": 7, "locks": [], "is_complete": True})
     with stranger(body=everything, kind="application/json") as (other, seen_there):
         with stranger(status=status, location=f"{other}/elsewhere") as (address, seen):

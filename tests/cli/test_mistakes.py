@@ -1,4 +1,4 @@
-"""What an operator may get wrong is told in a sentence, whatever the command: a trace is for defects."""
+"""An operator's mistakes are reported in a sentence by each command: tracebacks are for defects."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_what_a_server_says_is_shown_and_not_obeyed(tmp_path: Path, status: int,
 
 
 def test_names_of_directories_are_shown_and_not_obeyed(tmp_path: Path) -> None:
-    """Clients choose locations; `check` lists directories that no row names."""
+    """Clients choose locations; `check` lists unused directories."""
     (tmp_path / "warehouse" / "\x1b]0;title\x07.db").mkdir(parents=True)
     assert run_command(("schema", "init", "--database", "sqlite:///hms.db"), tmp_path).returncode == 0
     done = run_command(("check", "--database", "sqlite:///hms.db", "--warehouse", "warehouse"), tmp_path)

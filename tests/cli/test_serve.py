@@ -63,7 +63,7 @@ def serving(
     finally:
         ended = process.poll()
         if ended is None:
-            # One that is stopped never sees that its parent is gone, and keeps open what is read below.
+            # A stopped process never notices that its parent is gone, and keeps open what is read below.
             for each in (*children(process.pid), process.pid):
                 with suppress(ProcessLookupError):
                     os.kill(each, signal.SIGKILL)
@@ -194,7 +194,7 @@ def test_a_database_that_does_not_answer_is_named_as_the_reason(
     tmp_path: Path, command: tuple[str, ...], kind: str
 ) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and does not listen: who connects is refused
+        taken.bind(("127.0.0.1", 0))  # and does not listen: connections are refused
         port = taken.getsockname()[1]
         refused = run_command((*command, "--database", f"{kind}://me:secret@127.0.0.1:{port}/metastore"), tmp_path)
     assert refused.returncode == 1
@@ -203,7 +203,7 @@ def test_a_database_that_does_not_answer_is_named_as_the_reason(
 
 
 def test_signals_that_come_at_any_moment_are_heard(tmp_path: Path) -> None:
-    """A handler interrupts the wait for signals anywhere, also where that holds a lock."""
+    """A handler interrupts the wait for signals anywhere, also where it holds a lock."""
     (tmp_path / "c.toml").write_text("[cache]\nmax_staleness_ms = 0\n")
     with serving("--port", "0", "--config", "c.toml", cwd=tmp_path, is_forked=True) as (process, port):
         reader = threading.Thread(target=lambda: process.stderr.read() if process.stderr else "", daemon=True)
@@ -226,7 +226,7 @@ def is_first_process_possible() -> bool:
 
 @pytest.mark.parametrize("command", [("serve", "--port", "0", "--set", "admin.port=0"), ("config", "print")])
 def test_the_first_process_of_a_container_is_stopped_while_it_starts(command: tuple[str, ...], tmp_path: Path) -> None:
-    """To it the kernel hands on no signal that it has not asked for."""
+    """The kernel delivers no signal to it that it has not requested."""
     if not is_first_process_possible():
         pytest.skip("no process of a namespace of its own can be started here (unshare)")
     (tmp_path / "secret").write_text("#!/bin/sh\ntouch asked\nuntil [ -e go ]; do sleep 0.02; done\necho a secret\n")
@@ -248,7 +248,7 @@ def test_the_first_process_of_a_container_is_stopped_while_it_starts(command: tu
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("output", ["None", "open('/dev/full', 'w')"])
 def test_it_serves_although_its_output_cannot_be_written(tmp_path: Path, output: str, workers: str) -> None:
-    """The disk with the output is full, or whoever started it has closed it."""
+    """The disk with the output is full, or the program that started it has closed it."""
     before = f"import sys; sys.stdout = {output}"
     process = start("--port", "0", "--workers", workers, "--set", "admin.port=0", cwd=tmp_path, before=before)
     assert process.stderr is not None
@@ -261,7 +261,7 @@ def test_it_serves_although_its_output_cannot_be_written(tmp_path: Path, output:
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.soak)])
 def test_a_reload_that_is_asked_for_while_it_starts_is_done_later(tmp_path: Path, workers: str) -> None:
-    """SIGHUP ends a process that has not said otherwise."""
+    """SIGHUP ends a process that has not installed a handler."""
     (tmp_path / "secret").write_text("#!/bin/sh\ntouch asked\nuntil [ -e go ]; do sleep 0.02; done\necho a secret\n")
     (tmp_path / "secret").chmod(0o755)
     (tmp_path / "c.toml").write_text("[log]\nslow_call_s = 7\n")

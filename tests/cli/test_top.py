@@ -1,4 +1,4 @@
-"""``hms-cache top``: one picture of a running server, and the live view in a terminal of its own."""
+"""``hms-cache top``: one snapshot of a running server, and the live view in a terminal of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker processes hold equal partitions in the same memory, whatever becomes of one of them."""
+"""Worker processes share the memory of equal partitions, also after one of them ends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _shared_files(pid: int) -> set[str]:
 
 
 def _check(port: int) -> None:
-    """Whichever worker is asked."""
+    """On any worker."""
     for _ in range(6):
         with client(port) as one:
             found = one.get_partitions("default", "t", -1)
@@ -97,7 +97,7 @@ def test_workers_hold_partitions_once(tmp_path: Path) -> None:
         outcomes = _outcomes(management)
         assert sum(count for (_, outcome), count in outcomes.items() if outcome == "found") >= 1
         _check(port)
-        # The one that made it goes, and its successor shares with the other again.
+        # The one that created it ends, and its successor shares with the other again.
         maker = next(one for one in children(process.pid) if _holds_files(one))
         os.kill(maker, signal.SIGKILL)
         wait_until(lambda: maker not in children(process.pid) and len(children(process.pid)) == 2, "it is replaced")

@@ -32,7 +32,7 @@ start = partial(test_serve.start, is_forked=True)
 
 
 def stop(pid: int, directory: Path) -> None:
-    """By SIGSTOP; not in a write to the embedded database in this directory, which would keep all others out."""
+    """By SIGSTOP; not during a write to the embedded database in this directory, which would block all others."""
 
     def is_stopped_outside_of_a_write() -> bool:
         os.kill(pid, signal.SIGSTOP)
@@ -204,7 +204,7 @@ signal.signal(signal.SIGUSR2, lambda *_: ctypes.PyDLL(None).sleep(1000))
 
 @pytest.mark.soak
 def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path) -> None:
-    """The kernel went on giving it connections, whose clients waited for ever."""
+    """The kernel continued to assign connections to it, whose clients waited for ever."""
     settings = ("--set", "admin.port=0", "--set", "server.worker_timeout_s=20")
     given = ("--port", "0", "--workers", "2", *settings)
     with serving(*given, cwd=tmp_path, before=CAN_HANG) as (process, port):
@@ -225,7 +225,7 @@ def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path) -> None:
 
 
 def test_a_failed_test_leaves_no_worker_however_it_left_it(tmp_path: Path) -> None:
-    """A worker that was stopped kept the log open that was read to its end, without a limit."""
+    """A stopped worker kept the log open, which was read to its end, without a limit."""
     with pytest.raises(ZeroDivisionError), serving("--port", "0", "--workers", "2", cwd=tmp_path) as (process, _):
         stopped = min(children(process.pid))
         stop(stopped, tmp_path)
@@ -236,7 +236,7 @@ def test_a_failed_test_leaves_no_worker_however_it_left_it(tmp_path: Path) -> No
 def test_a_worker_that_is_killed_while_it_is_to_stop_is_told(tmp_path: Path) -> None:
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
         victim = min(children(process.pid))
-        stop(victim, tmp_path)  # it does not hear of the stop
+        stop(victim, tmp_path)  # it does not get the stop
         process.send_signal(signal.SIGTERM)
         wait_until(lambda: children(process.pid) == {victim}, "the other one stops")
         os.kill(victim, signal.SIGKILL)
@@ -248,7 +248,7 @@ def test_a_worker_that_is_killed_while_it_is_to_stop_is_told(tmp_path: Path) -> 
 
 @pytest.mark.soak
 def test_a_worker_starts_with_what_is_in_force(tmp_path: Path) -> None:
-    """Another database, or a mistake, that stands in the file is for a restart or a reload: nobody asked for either."""
+    """Another database, or a mistake, in the file is for a restart or a reload, and neither was requested."""
     settings = tmp_path / "c.toml"
     settings.write_text("[database]\nurl = 'sqlite:///one.db'\n[log]\nslow_call_s = 7\n")
     given = ("--config", "c.toml", "--port", "0", "--workers", "2", "--set", "admin.port=0")
@@ -279,7 +279,7 @@ def test_a_worker_starts_with_what_is_in_force(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_a_worker_starts_without_what_the_others_have_refused(tmp_path: Path) -> None:
-    """It could not start, once a second, for as long as the file was as it is."""
+    """It could not start, once a second, as long as the file was unchanged."""
     settings = tmp_path / "c.toml"
     before = "[log]\nslow_call_s = 7\n"
     settings.write_text(before)
@@ -324,7 +324,7 @@ os.fork = once_refused
 
 @pytest.mark.soak
 def test_the_others_go_on_while_no_worker_can_be_started(tmp_path: Path) -> None:
-    """The system is out of memory or of processes, which is when workers are killed."""
+    """The system has no memory or processes left, which is when workers are killed."""
     given = ("--port", "0", "--workers", "2", "--set", "admin.port=0", "--set", "cache.warm=off")
     with serving(*given, cwd=tmp_path, before=NO_FORK) as (process, port):
         os.kill(min(children(process.pid)), signal.SIGKILL)
@@ -339,7 +339,7 @@ def test_the_others_go_on_while_no_worker_can_be_started(tmp_path: Path) -> None
 
 @pytest.mark.soak
 def test_ends_of_workers_are_heard_of_whoever_started_the_server(tmp_path: Path) -> None:
-    """A program that ignores SIGCHLD hands that down to those that it starts."""
+    """A program that ignores SIGCHLD passes this on to its children."""
     ignoring = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
     given = ("--port", "0", "--workers", "2", "--set", "admin.port=0")
     with serving(*given, cwd=tmp_path, before=ignoring) as (process, _):
@@ -351,7 +351,7 @@ def test_ends_of_workers_are_heard_of_whoever_started_the_server(tmp_path: Path)
 
 
 def test_a_stop_while_workers_start_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sockets: Path) -> None:
-    """The first one waits for the database; what it has begun ends in order, and nothing is left behind."""
+    """The first one waits for the database; its work ends in order, and nothing is left behind."""
     monkeypatch.setenv("TMPDIR", str(sockets))
     with sqlite3.connect(tmp_path / "hms-cache.db", isolation_level=None) as locking:
         locking.execute("BEGIN EXCLUSIVE")
@@ -368,7 +368,8 @@ def test_a_stop_while_workers_start_is_heard(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("hold", [_hold_port, partial(hold_management_port, is_chosen=True)])
 def test_a_port_that_is_held_is_taken_before_anybody_listens(hold: Callable[[str, int], socket.socket]) -> None:
-    """Two servers that start at one time, on two databases perhaps, would share the port, and clients find either."""
+    """Two servers that start at the same time, perhaps on two databases, would share the port, and clients reach
+    either."""
     with hold("127.0.0.1", 0) as held:
         with pytest.raises(StartupError, match="cannot listen"):
             hold("127.0.0.1", held.getsockname()[1])
@@ -383,14 +384,14 @@ def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
         assert len(children(process.pid)) == 2
         process.kill()
-        # Both pipes end only when the last process that holds them has.
+        # Both pipes end only when the last process that has them open ends.
         process.communicate(timeout=PATIENCE_S)
 
 
 def test_what_a_killed_server_left_is_removed_and_nobody_elses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sockets: Path
 ) -> None:
-    """Of directories that its workers found each other by: no server comes back to one."""
+    """Directories by which its workers found each other: no server uses them again."""
     monkeypatch.setenv("TMPDIR", str(sockets))
     (foreign := sockets / "hms-cache-of-another-program").mkdir(mode=0o700)
     given = ("--port", "0", "--workers", "2", "--set", "admin.port=0")
@@ -426,7 +427,7 @@ def test_workers_take_over_ports_that_were_in_use_a_moment_ago(tmp_path: Path) -
     for _ in range(2):
         with serving("--workers", "2", *ports, cwd=tmp_path) as (process, port):
             management = management_of(process)
-            # The server closes them first: its side of them is in TIME_WAIT afterwards, and holds the ports.
+            # The server closes them first: its side of them is in TIME_WAIT afterwards, and occupies the ports.
             with client(port) as open_client, socket.create_connection(("127.0.0.1", admin_port(management))) as page:
                 assert open_client.get_all_databases() == ["default"]
                 page.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

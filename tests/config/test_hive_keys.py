@@ -1,4 +1,4 @@
-"""Every setting of Hive's metastore has its place: mapped, of no meaning, not honoured, or refused."""
+"""Each setting of Hive's metastore is classified: mapped, without meaning, not honored, or refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def loaded(site: Path, *, accept: bool = False) -> Configuration:
 
 
 def another_value(key: HiveKey) -> str:
-    """One that asks for something else than what is in force."""
+    """A value other than the one in force."""
     opposite = {"true": "false", "false": "true"}
     default = key.in_force[0] if key.in_force else key.default
     return opposite.get(default.lower(), f"{default}x" if default else "x")
@@ -68,7 +68,8 @@ def test_mapped_keys_are_those_that_settings_declare() -> None:
 
 @pytest.mark.parametrize(("name", "key"), UNMAPPED, ids=[name for name, _ in UNMAPPED])
 def test_each_key_is_accounted_for(tmp_path: Path, name: str, key: HiveKey) -> None:
-    """One file with the key: it is refused, listed as not honoured, or listed as of no meaning; never passed over."""
+    """A file with the key: it is refused, listed as not honored, or listed as without meaning; never ignored
+    silently."""
     value = another_value(key)
     site = site_of(tmp_path, {name: value})
     if key.action == "insecure":
@@ -119,7 +120,7 @@ def test_a_real_site_is_refused_with_every_key_that_protects_it() -> None:
 
 
 def test_every_key_of_a_real_site_is_accounted_for() -> None:
-    """The file's metastore keys are mapped or listed, each once; those of HiveServer2 and Hadoop are nobody's here."""
+    """The file's metastore keys are mapped or listed, each once; those of HiveServer2 and Hadoop do not matter here."""
     configuration = loaded(REAL_SITE, accept=True)
     review = configuration.site_review
     listed = [one.name for one in (*review.insecure, *review.ignored)] + list(review.harmless)
@@ -143,7 +144,7 @@ def test_every_key_of_a_real_site_is_accounted_for() -> None:
 
 
 def test_what_clients_are_told_is_so() -> None:
-    """No key that is not honoured is answered with the file's value, whatever name a client uses for it."""
+    """No key that is not honored is answered with the file's value, whatever name a client uses for it."""
     values = HiveValues(loaded(REAL_SITE, accept=True))
     assert values.get("metastore.sasl.enabled") == values.get("hive.metastore.sasl.enabled") == "true"
     assert values.get("metastore.use.SSL") == values.get("hive.metastore.use.SSL") == "true"
@@ -167,7 +168,7 @@ def test_what_clients_are_told_is_so() -> None:
     ],
 )
 def test_hives_store_classes(tmp_path: Path, store: str, enabled: bool, listed: bool) -> None:
-    """Hive's default says nothing about a cache; a class of one's own is not run."""
+    """Hive's default says nothing about a cache; a custom class is not run."""
     configuration = loaded(site_of(tmp_path, {"metastore.rawstore.impl": store}))
     assert configuration.settings.cache.enabled is enabled
     assert bool(configuration.site_review.ignored) is listed
@@ -185,7 +186,7 @@ def test_a_list_that_is_no_regular_expression_is_refused(tmp_path: Path) -> None
 
 
 def test_entities_that_multiply_are_refused(tmp_path: Path) -> None:
-    """Nine lines of a site file are 400 MB of text, if nobody counts."""
+    """Nine lines of a site file expand to 400 MB of text without a limit."""
     before, entities = "aaaa", []
     for name in "bcdefghi":
         entities.append(f'<!ENTITY {name} "{before * 10}">')

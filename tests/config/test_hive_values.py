@@ -1,4 +1,4 @@
-"""What clients are told under Hive's names."""
+"""The values that clients get under Hive's names."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ NUMBERS = [one for one in all_settings() if facts_of(one.field).site_keys and on
 
 
 def unusual_value(setting: SettingReference) -> Any:
-    """One that is not the default, and not whole where it need not be."""
+    """A value other than the default, and not an integer if this is allowed."""
     section = section_types()[setting.section]
     for value in (0.25, 90.125) if setting.field.annotation is float else (setting.field.default + 1, 1):
         try:
@@ -74,7 +74,7 @@ def unusual_value(setting: SettingReference) -> Any:
 
 @pytest.mark.parametrize("setting", NUMBERS, ids=lambda setting: setting.name)
 def test_a_number_that_is_told_means_in_a_site_file_what_is_in_force(setting: SettingReference, tmp_path: Path) -> None:
-    """Times below a second, and the tuner between 0 and 1, were told as 0."""
+    """Times below a second, and the tuner between 0 and 1, were returned as 0."""
     value = unusual_value(setting)
     told = HiveValues(load(command_line={setting.name: value}, environment={}))
     for key in facts_of(setting.field).site_keys:

@@ -1,4 +1,4 @@
-"""Each limit of inputs: a setting, an error that names it where a client meets it, and a count."""
+"""Each limit of inputs: a setting, an error that names it where a client exceeds it, and a count."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _granted() -> None:
 
 
 def _granted_on_objects() -> None:
-    """Two tables, a partition and a database; of columns the table counts."""
+    """Two tables, a partition and a database; for columns, the table counts."""
     kinds = HiveObjectType
     objects = [
         HiveObjectRef(kinds.TABLE, "d", "t"),
@@ -172,7 +172,7 @@ def _ways_to_sources(struct: Any, before: tuple[Any, ...] = ()) -> Iterator[tupl
 
 @pytest.mark.parametrize("is_named", [True, False], ids=["names", "tables"])
 def test_tables_that_a_view_is_made_from_are_counted(put_in_force: Callable[..., None], is_named: bool) -> None:
-    """By every method that can say so: each is read before the view is stored, and decided upon before that."""
+    """By each method that has them: each is read before the view is stored, and authorized before that."""
     put_in_force(request_tables=2)
     metadata = CreationMetadata(dbName="d", tblName="v", tablesUsed={"d.a", "d.b"}, sourceTables=[])
     found = set()
@@ -200,7 +200,7 @@ def test_tables_that_a_view_is_made_from_are_counted(put_in_force: Callable[...,
 
 @pytest.mark.parametrize("kind", ["userPrivileges", "groupPrivileges", "rolePrivileges"])
 def test_privileges_that_come_with_a_table_are_counted(put_in_force: Callable[..., None], kind: str) -> None:
-    """As those of a request that grants: they are rows of the same transaction."""
+    """Like those of a request that grants: they are rows of the same transaction."""
     put_in_force(request_grants=3)
     one = PrivilegeGrantInfo("SELECT")
     for method in METHODS.keys() - METHODS_NOT_SERVED:
@@ -216,7 +216,7 @@ def test_privileges_that_come_with_a_table_are_counted(put_in_force: Callable[..
 
 
 def _unknown(expression: bytes) -> None:
-    """A tree that is too large is no error: the client judges all partitions itself."""
+    """A tree that is too large is no error: the client evaluates all partitions itself."""
     raise KryoError(str(parse_expression(expression).tree))
 
 

@@ -1,4 +1,4 @@
-"""TLS in JDBC URLs: in our drivers' words, or refused; never left out."""
+"""TLS in JDBC URLs: translated for our drivers, or refused; never ignored."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_what_cannot_be_honoured_is_refused_at_the_start(url: str, parameter: st
     assert [one.name for one in accepted.accepted_insecure] == [f"{parameter} in the URL"]
 
 
-#: Parameters about protection, each with values that ask for it and values that do not.
+# Parameters about protection, each with values that require it and values that do not.
 ASKING = {
     "useSSL": ("true", "TRUE", "false"),
     "requireSSL": ("true", "false"),
@@ -141,7 +141,7 @@ ASKING = {
     st.dictionaries(st.sampled_from(sorted(ASKING)), st.integers(0, 5), max_size=6),
 )
 def test_nothing_that_asks_for_tls_goes_without(database: str, drawn: dict[str, int]) -> None:
-    """Whatever stands together: TLS is required, the URL says itself that it need not be, or the start is refused."""
+    """In each combination, TLS is required, or the URL itself says that it is not, or the start is refused."""
     parameters = {name: ASKING[name][number % len(ASKING[name])] for name, number in drawn.items()}
     url = f"jdbc:{database}://h/d?{urlencode(parameters)}"
     asks = any(

@@ -59,7 +59,7 @@ def test_a_size_is_read_with_binary_units(text: str, size_bytes: int) -> None:
 
 @given(st.floats(min_value=1e-3, max_value=1e9))
 def test_no_time_is_shortened_by_being_made_whole(seconds: float) -> None:
-    """An execution of a scheduled query that may be silent for 0.4 s had timed out as soon as it began."""
+    """An execution of a scheduled query with a time-out of 0.4 s had timed out as soon as it began."""
     assert 0 <= whole_seconds(seconds) - seconds < 1
     assert abs(whole_milliseconds(seconds) / 1000 - seconds) <= 0.000_501
     assert (finite_s(seconds), finite_s(math.inf), finite_s(1e18)) == (seconds, None, None)

@@ -1,4 +1,4 @@
-"""The documents that list the settings are what the declarations say."""
+"""The documents that list the settings agree with the declarations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times and limits of site files mean what they mean to Hive."""
+"""Times and limits in site files have the same meaning as in Hive."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def seconds(configuration: Configuration, name: str) -> float:
 
 
 def test_all_settings_that_hive_has_as_times_are_looked_at() -> None:
-    """One of ours in seconds without Hive's unit beside it would be read in seconds, whatever Hive does."""
+    """One of our settings in seconds without Hive's unit would be read in seconds, whatever Hive does."""
     ours = {reference.name for reference in all_settings() if reference.key.endswith(("_s", "_ms"))}
     of_site = {name: one.name for name, one in settings_by_site_key().items() if one.name in ours}
     assert of_site.keys() == {name for name, _ in _TIMES}
@@ -56,7 +56,7 @@ def test_all_settings_that_hive_has_as_times_are_looked_at() -> None:
 @pytest.mark.parametrize(("name", "unit"), _TIMES)
 @pytest.mark.parametrize("number", ["90", "90L", " 90 "])
 def test_a_number_without_a_unit_is_in_that_of_hives_default(tmp_path: Path, name: str, unit: str, number: str) -> None:
-    """`MetastoreConf.getTimeVar`, and `HiveConf.unitFor`, which takes the L of a Java number for no unit."""
+    """`MetastoreConf.getTimeVar`, and `HiveConf.unitFor`, which treats the L of a Java number as no unit."""
     assert seconds(loaded(tmp_path, name, number), name) == pytest.approx(parse_duration_s("90", unit))
     assert seconds(loaded(tmp_path, name, "2h"), name) == 7200
 
@@ -91,7 +91,7 @@ _USUAL, _OF_REPLICATION = "metastore.event.db.listener.timetolive", "metastore.r
 def test_a_source_of_replication_keeps_events_as_long_as_hive_keeps_them_for_it(
     tmp_path: Path, before: str, properties: dict[str, str], expected_s: float
 ) -> None:
-    """Hive 4 goes by the setting of replication, Hive 3.1 by the usual one: what the longer of them keeps is kept."""
+    """Hive 4 uses the setting for replication, Hive 3.1 the usual one: the longer of the two applies."""
     switch = f"{before}repl.cm.enabled"
     configuration = loaded_all(tmp_path, {switch: "TRUE", **properties})
     assert configuration.settings.events.retention_s == expected_s
@@ -121,7 +121,7 @@ def test_a_retention_that_cannot_be_read_is_told_of_a_source_of_replication_too(
 def test_what_switches_a_time_off_in_hive_does_so_here(tmp_path: Path, name: str, off: str) -> None:
     configuration = loaded(tmp_path, name, off)
     assert setting(configuration, name) == math.inf
-    # Java has no infinity in a time.
+    # Java has no infinite times.
     told = HiveValues(configuration).get(name)
     assert told is not None
     assert re.fullmatch(r"\d+s", told)

@@ -1,4 +1,4 @@
-"""Where values come from, which source wins, and what is refused."""
+"""The sources of values, their precedence, and what is refused."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_a_file_of_another_kind_is_refused_by_name(tmp_path: Path, name: str, te
 
 
 def test_the_mark_that_some_editors_begin_a_file_with_is_no_part_of_it(tmp_path: Path) -> None:
-    """Editors of Windows write U+FEFF before the first line; a password with it would be another one."""
+    """Editors of Windows write U+FEFF before the first line; a password would contain it."""
     mark = "\ufeff"
     secret = write(tmp_path / "password", f"{mark}hush\n")
     policy = write(tmp_path / "policy.toml", f'{mark}[groups]\nanalysts = ["ann"]\n')
@@ -252,7 +252,7 @@ COMMANDS = [reference for reference in all_settings() if reference.key.endswith(
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_of_a_command_its_program_is_shown(command: SettingReference) -> None:
-    """Its arguments were shown to whoever may see the settings."""
+    """Its arguments were shown to all who may see the settings."""
     configuration = load(command_line={command.name: "printf %s.%s one-time code"}, environment={})
     shown = {name: value for name, value, _ in configuration.rows()}
     assert shown[command.name] == "printf ***"

@@ -25,7 +25,7 @@ Ask = Callable[[Connection], Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A table's name, whether there is one or not."""
+    """A table's name, whether or not the table exists."""
 
     catalog: str
     database: str
@@ -85,13 +85,13 @@ def statistics(place: Place, partition: str | None, columns: tuple[str, ...], nu
 
 
 class Writes:
-    """Draws writes. Each consists of a text and a function that executes it; most of them succeed."""
+    """Generates writes. Each consists of a text and a function that executes it; most of them succeed."""
 
     def __init__(
         self, chance: random.Random, known: Known, without: frozenset[str] = frozenset(), most: int = 1_000
     ) -> None:
-        """:param without: names of its methods that are not drawn.
-        :param most: number of kinds to draw once, so that each comes repeatedly.
+        """:param without: names of its methods that are not used.
+        :param most: number of kinds to choose once, so that each occurs repeatedly.
         """
         self._chance = chance
         self.known = known
@@ -103,11 +103,11 @@ class Writes:
         """What most writes are about, if anything; the first most of all."""
 
     def draw_only(self, kinds: Sequence[str]) -> None:
-        """From now on no others than these of its methods."""
+        """From now on, only these of its methods."""
         self._kinds = [getattr(self, name) for name in kinds]
 
     def draw(self) -> tuple[str, Ask]:
-        """The next one."""
+        """The next write."""
         self.known.number += 1
         made: Callable[[], tuple[str, Ask]] = self._chance.choice(self._kinds)
         detail, carry_out = made()
@@ -168,7 +168,7 @@ class Writes:
         return made
 
     def make_table(self, connection: Connection, place: Place) -> None:
-        """A table at this place, if there may be one."""
+        """A table at this location, if one may be there."""
         outcome(lambda c: c.create_table(self._table(place)), connection)
 
     def w_create_catalog(self) -> tuple[str, Ask]:
@@ -225,7 +225,7 @@ class Writes:
         return f"{place}", lambda c: c.drop_table(place.sent, place.table, self._chance.random() < 0.5)
 
     def w_recreate_table(self) -> tuple[str, Ask]:
-        """At once, with the same rows."""
+        """Immediately, with the same rows."""
         place = self._place()
 
         def go(c: Connection) -> None:
@@ -653,7 +653,7 @@ def _is_aborted(opened: Any, txn: int) -> bool:
 
 
 def reads(chance: random.Random, known: Known) -> Iterator[tuple[str, Ask]]:
-    """Every kind of read, each about a place drawn at random."""
+    """Each kind of read, each with random names."""
     for catalog in CATALOGS:
         prefix = "" if catalog == "hive" else f"@{catalog}#"
         yield f"get_databases {catalog}", lambda c, p=prefix: c.get_databases(f"{p}*")
@@ -896,7 +896,7 @@ def of_partitions(place: Place, chance: random.Random) -> Iterator[tuple[str, As
 
 
 def of_lists(place: Place, chance: random.Random, known: Known) -> Iterator[tuple[str, Ask]]:
-    """With a list and an id that were true once."""
+    """With a list and an id that were valid once."""
     lists, ids = known.lists.get(place), known.ids.get(place)
     if not lists or not ids or place.catalog != "hive":
         return

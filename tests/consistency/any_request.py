@@ -104,7 +104,7 @@ def read_methods() -> list[str]:
 
 
 class Requests:
-    """Draws requests. Their names are those in the catalog of the `every_write` tests."""
+    """Generates requests. Their names are those in the catalog of the `every_write` tests."""
 
     def __init__(self, chance: random.Random, facts: Facts) -> None:
         self._chance = chance
@@ -216,6 +216,6 @@ def _can_be_sent(arguments: Any) -> bool:
 
 
 def ask(connection: Any, method: str, arguments: Any) -> Any:
-    """What the server says to these arguments."""
+    """The server's answer to these arguments."""
     names = [field[2] for field in arguments.thrift_spec if field]
     return getattr(connection, method)(*(getattr(arguments, name) for name in names))

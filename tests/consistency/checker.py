@@ -112,9 +112,9 @@ def commit_times(writes: dict[int, Write], count: int) -> Commits:
         if write is not None:
             lowest = min(lowest, write.ended_s)
         elif lowest == NEVER_S:
-            lowest = -NEVER_S  # nothing of the run: it was there before
+            lowest = -NEVER_S  # not part of the run: it was there before
         upper[event_id - 1] = lowest
-    # Events without a write of the run came before its first one.
+    # Events without a write of the run were before its first one.
     first = min(writes, default=count + 1)
     for event_id in range(1, first):
         upper[event_id - 1] = -NEVER_S

@@ -1,4 +1,4 @@
-"""The real server, which evicts random parts of its cache all the time."""
+"""The real server, which constantly evicts random parts of its cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAUSE_S = 0.02
 
 
 def evict_for_ever(cache: SharedCache, chance: random.Random) -> None:
-    """Until the process ends."""
+    """Runs until the process ends."""
     pause = threading.Event()
     while not pause.wait(PAUSE_S):
         evict_at_random(cache, chance)

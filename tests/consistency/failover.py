@@ -78,7 +78,7 @@ class Pair:
         return url.render_as_string(hide_password=False)
 
     def writer(self, server: DatabaseServer) -> MetadataStore:
-        """A store that remembers nothing, at this server."""
+        """A store without a cache at this server."""
         number = id(server)
         if number not in self._writers:
             made = Server(self.url(server), self._directory)
@@ -94,7 +94,7 @@ class Pair:
         )
 
     def versions(self, server: DatabaseServer) -> Versions:
-        """What both tables are at now."""
+        """The current version of both tables."""
         found = select(TBLS.c.TBL_NAME, TABLE_PARAMS.c.PARAM_VALUE).join(
             TABLE_PARAMS, TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID
         )
@@ -115,7 +115,7 @@ class Pair:
         return url.render_as_string(hide_password=False)
 
     def wait_for_replica(self) -> None:
-        """Until the replica holds what the primary does."""
+        """Waits until the replica contains what the primary does."""
 
         def is_equal() -> bool:
             with suppress(Exception):  # its tables may not be there yet
@@ -136,7 +136,7 @@ class Pair:
             wait_until(lambda: connection.exec_driver_sql(count).scalar_one() == 0, "it receives no more")
 
     def promote(self) -> None:
-        """The replica is the primary from now on."""
+        """From now on, the replica is the primary."""
         with self.replica.admin() as connection:
             if self.kind == "mariadb":
                 connection.exec_driver_sql("RESET SLAVE ALL")
@@ -186,7 +186,7 @@ class Epochs:
         self.until_s.append(float("inf"))
 
     def explains(self, table: str, version: str, began_s: float, ended_s: float) -> bool:
-        """Whether a read of this time may have shown this."""
+        """Whether a read at this time may have returned this."""
         index = TABLES.index(table)
         return any(
             state[index] == version and from_s <= ended_s and began_s <= until_s

@@ -74,7 +74,7 @@ class History:
     reads: list[Read] = field(default_factory=list)
 
 
-# What a read shows of a state
+# What a read returns in a state
 
 
 def shown(state: State, kind: str, arguments: Sequence[Any]) -> Any:
@@ -87,7 +87,7 @@ def shown(state: State, kind: str, arguments: Sequence[Any]) -> Any:
             return tuple((name, table.version) for name, table in found if table is not None)
     table = state.get(Place(*arguments[:2]))
     if table is None:
-        # Hive answers that a table that is not there has no partitions, in the calls that ask for no privileges.
+        # For a missing table, Hive returns no partitions in the calls without privileges.
         return () if kind in ("partitions", "partition_names") else None
     partitions = table.partitions
     match kind:

@@ -52,7 +52,7 @@ class Gate:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Waits while somebody is alone."""
+        """Waits while a client is alone."""
         with self._changed:
             self._changed.wait_for(lambda: not self._closed)
             self._writing += 1
@@ -130,7 +130,7 @@ class MixedClient:
         self.kinds: Counter[str] = Counter()
 
     def close(self) -> None:
-        """Lets go of its connections."""
+        """Closes its connections."""
         self._client.close()
 
     def prepare(self) -> None:
@@ -152,7 +152,7 @@ class MixedClient:
     # Writing and reading
 
     def _do(self, text: str, ask: Ask, about: Place | None = None) -> Any:
-        """A write at either server, and reads elsewhere at once."""
+        """A write at either server, and immediate reads elsewhere."""
         server = self._chance.randrange(self._servers)
         with self._gate.writing():
             answer = outcome(ask, self._client.connections[server])
@@ -185,7 +185,7 @@ class MixedClient:
         self.kinds[label.partition(" ")[0]] += 1
         expected = None
         for server in (first, *(one for one in range(self._servers) if one != first)):
-            self._client.connections[server]._seqid = self.reads % 1_000_000  # of a kept answer it is another one
+            self._client.connections[server]._seqid = self.reads % 1_000_000  # with a cached answer, it is another one
             answer = outcome(ask, self._client.connections[server])
             if expected is None:
                 expected = (outcome(ask, self._client.connections[ORACLE]),)
@@ -199,7 +199,7 @@ class MixedClient:
                 )
 
     def look_at_all(self, share: float) -> None:
-        """Part of all reads of all its places. Nobody may write."""
+        """A part of all reads of all its objects. No client may write."""
         for place in self.places:
             for label, ask in self._asks(place):
                 if self._chance.random() < share:
@@ -252,7 +252,7 @@ class MixedClient:
         )
 
     def _there(self, place: Place) -> t.Table | None:
-        """The table; made if there is none."""
+        """The table, created if necessary."""
         table = self._get(place)
         if table is None:
             self._do("create_table", lambda c: c.create_table(self._table(place, 1)), place)

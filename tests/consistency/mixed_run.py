@@ -37,7 +37,7 @@ class Mixed:
         return [one for client in self.clients for one in client.wrong]
 
     def close(self) -> None:
-        """Lets go of all connections."""
+        """Closes all connections."""
         for client in self.clients:
             client.close()
 
@@ -82,7 +82,7 @@ class Mixed:
             client.step()
 
     def _read(self, number: int) -> None:
-        """Any reads of any client's, so that loads meet writes."""
+        """Random reads of any client's objects, so that loads overlap with writes."""
         chance = random.Random(number)
         client = AnyForm(self._ports[:-1], number + 1)
         try:
@@ -96,6 +96,6 @@ class Mixed:
 
 
 def until(seconds: float) -> Callable[[], bool]:
-    """Whether so much time has passed since this call."""
+    """Whether this much time has passed since this call."""
     ends_s = time.monotonic() + seconds
     return lambda: time.monotonic() > ends_s

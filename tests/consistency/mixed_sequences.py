@@ -80,7 +80,7 @@ class Sequences(MixedClient):
                 self._look(old, self._chance.randrange(self._servers))
 
     def s_drop_and_recreate(self, place: Place) -> None:
-        """Under the same name, with other keys, at once."""
+        """Under the same name, with other keys, immediately."""
         self._there(place)
         self._do("drop_table", lambda c: c.drop_table(place.sent, place.table, False), place)
         if self._chance.random() < 0.8:
@@ -182,7 +182,7 @@ class Sequences(MixedClient):
             self._do(f"set_aggr {name}", lambda c: c.set_aggr_stats_for(request), place)
 
     def s_statistics_then_alter(self, place: Place) -> None:
-        """Statistics, then an alter of a client that knows nothing of them, or that changes the columns."""
+        """Statistics, then an alter of a client that does not know them, or that changes the columns."""
         if self._there(place) is None:
             return
         self._statistics(place)
@@ -226,7 +226,7 @@ class Sequences(MixedClient):
             self._do(f"truncate_req {chosen}", lambda c: c.truncate_table_req(request), place)
 
     def s_constraints(self, place: Place) -> None:
-        """A primary key, a foreign key to it of another of its tables, and a rename or the end of either."""
+        """A primary key, a foreign key to it from another of its tables, and a rename or drop of either."""
         child = Place(place.catalog, place.database, "b" if place.table == "a" else "a")
         if self._there(place) is None or self._there(child) is None:
             return
@@ -311,7 +311,7 @@ class Sequences(MixedClient):
     # Iceberg
 
     def s_iceberg_commit(self, place: Place) -> None:
-        """Compared and set; then another writer, at the other server, that expects the old pointer."""
+        """Compare and set; then another writer, at the other server, which expects the old pointer."""
         place = Place("hive", place.database, "ice")
         table = self._there(place)
         if table is None:
@@ -337,7 +337,7 @@ class Sequences(MixedClient):
             self._do("unlock", lambda c: c.unlock(t.UnlockRequest(held.lockid)), place)
 
     def s_view(self, place: Place) -> None:
-        """A view or a materialized one over its tables: made, altered, dropped."""
+        """A view or a materialized view of its tables: created, altered, dropped."""
         name = self._chance.choice(["view", "mv"])
         target = Place("hive", place.database, name)
         if self._get(target) is None:

@@ -1,7 +1,7 @@
-"""Servers with one rule of coherence taken out, to show that the tests would notice.
+"""Servers from which one rule of coherence was removed, to show that the tests detect it.
 
 `python -c "from tests.consistency.mutants import main; main('…')" serve …` is the real server after one patch. Some
-patches also take longer where the rule guards against a race, so that the race is met within seconds.
+patches also delay a step if the rule guards against a race, so that the race occurs within seconds.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def late_joiner_served(patch: Patch) -> None:
 
 
 def reply_before_apply(patch: Patch) -> None:
-    """What the check found is applied some time later."""
+    """The result of the check is applied some time later."""
 
     def ensure(self: Freshness, *_: object, **__: object) -> bool:
         self._check.check()
@@ -130,12 +130,12 @@ def reply_before_apply(patch: Patch) -> None:
 
 
 def no_own_write_floor(patch: Patch) -> None:
-    """Own writes bind nobody."""
+    """Own writes do not raise the position that reads need."""
     patch(Freshness, "raise_floor", lambda self, event_id: None)
 
 
 def store_answer_forgotten(patch: Patch) -> None:
-    """The position that the database showed on one read does not bind the next read."""
+    """The position that one read returned does not bind the next read."""
     patch(Freshness, "require_check", lambda self: None)
 
 
@@ -178,7 +178,7 @@ def tag_taken_from_the_request(patch: Patch) -> None:
 
 
 def age_counted_from_receipt(patch: Patch) -> None:
-    """A proof counts from when its answer came."""
+    """A proof counts from the time when its answer arrived."""
     found_current = Freshness.found_current
 
     def from_now(self: Freshness, _sent_s: float, generation: int) -> None:

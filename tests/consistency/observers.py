@@ -20,7 +20,7 @@ def status_of(server: ServerProcess) -> dict[str, Any]:
 
 
 def management_port(server: ServerProcess) -> int:
-    """Where it listens for administrators, from its log."""
+    """The address of its management port, from its log."""
     found = re.findall(r"management port on [^ ]*:(\d+)", server.log)
     return int(found[-1])
 

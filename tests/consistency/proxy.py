@@ -76,7 +76,7 @@ class Proxy:
                 self._open += [client, server]
                 flowing = self._flowing
             for source, sink in ((client, server), (server, client)):
-                with suppress(OSError):  # broken meanwhile, which the thread finds, too
+                with suppress(OSError):  # broken meanwhile, which the thread detects, too
                     source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=_forward, args=(source, sink, flowing), daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""A run: two servers on one database, a workload, and the verdict of the checker and of the database itself."""
+"""A run: two servers on one database, a workload, and the check of its history and of the database itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STALENESS_S = {"0": 0.0, "500": 0.5, "inf": float("inf")}
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Two servers that run, and the clients at them."""
+    """Two running servers, and their clients."""
 
     servers: tuple[ServerProcess, ServerProcess]
     workload: Workload
@@ -33,7 +33,7 @@ class Run:
             return replay(read_log(database))
 
     def violations(self) -> list[Violation]:
-        """What of the history so far cannot be explained."""
+        """What cannot be explained in the history so far."""
         return check(self.workload.history, self.log(), self.max_staleness_s)
 
 

@@ -1,4 +1,4 @@
-"""Every kind of read that memory may answer, beside a writer of every kind: each answer is one that there was."""
+"""Each kind of read that memory may answer, beside a writer of each kind: each answer was correct at its time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_each_answer_is_one_that_the_database_gave(
 def test_each_answer_is_one_that_the_database_gave_whatever_happens(
     mode: str, database_url: str, initialize: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Servers stand still now and then, for longer than a lease, and are commanded to forget what they hold."""
+    """Servers stop now and then for longer than a lease, and are commanded to drop their cache."""
     seed = int(os.environ.get("ALL_READS_SEED", time.time_ns() % 100_000))
     with beside_one_writer(tmp_path, database_url, mode, seed, kinds=40) as run:
         with run.reading(disturbs=True):
@@ -61,7 +61,7 @@ class Mutated(ServerProcess):
 @pytest.mark.long
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_statistics_that_stay_are_noticed(database_url: str, initialize: None, tmp_path: Path) -> None:
-    """A rule that the reads of the other workload say nothing of."""
+    """A rule that the reads of the other workload do not test."""
     wrong: list[str] = []
     with beside_one_writer(tmp_path, database_url, "check", SEED, kinds=60, kind=Mutated) as run:
         run.draw_only("w_partition_statistics", "w_alter_partition", "w_delete_statistics")

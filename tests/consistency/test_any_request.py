@@ -1,8 +1,8 @@
-"""Two servers with a cache and a judge without one, over Thrift: after each write all three answer alike.
+"""Two servers with a cache and a reference server without one, over Thrift: after each write, all three answer equally.
 
-What is written is drawn from the requests of all write methods, with one field varied (`tests/every_write`); what is
-read, from all read methods with any of their fields. The same requests come again and again, so that answers that were
-kept from before a write would be noticed, too.
+Writes are generated from the requests of all write methods, with one field varied (`tests/every_write`); reads from all
+read methods with any of their fields. The same requests are repeated, so that answers cached before a write would be
+detected, too.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _JUDGED = frozenset({"catalog.metadata_translation", "catalog.partition_request_
 
 
 class Judged:
-    """Two servers with a cache, a judge without one, and clients of them."""
+    """Two servers with a cache, a reference server without one, and clients of them."""
 
     def __init__(self, servers: list[ServerProcess], judge: ServerProcess, facts: Facts, seed: int) -> None:
         self._chance = random.Random(seed)
@@ -67,15 +67,15 @@ class Judged:
         self.reads = self.answered = 0
 
     def close(self) -> None:
-        """Lets go of its connections."""
+        """Closes its connections."""
         self._client.close()
 
     def draw_writes(self, *methods: str) -> None:
-        """From now on requests of these methods only."""
+        """From now on, only requests of these methods."""
         self._methods = list(methods)
 
     def draw_reads(self, count: int) -> None:
-        """So many that are asked from now on; one in ten is another one each time."""
+        """The number of requests from now on; one in ten is replaced each time."""
         methods = read_methods()
         self._chance.shuffle(methods)
         self._pool = [self._requests.draw(methods[number % len(methods)]) for number in range(count)]
@@ -84,7 +84,7 @@ class Judged:
         return outcome(lambda c: ask(c, method, deepcopy(arguments)), self._client.connections[connection])
 
     def differences(self) -> Iterator[str]:
-        """Reads that a server answers in another way than the judge."""
+        """Reads that a server answers differently than the reference server."""
         for number in range(0, len(self._pool), 10):
             self._pool[number] = self._requests.draw()
         self._chance.shuffle(self._pool)
@@ -101,7 +101,7 @@ class Judged:
                     )
 
     def write(self) -> None:
-        """One request of any method; what it took from the catalog is put back now and then."""
+        """One request of any method; what it removed from the catalog is restored now and then."""
         method = self._chance.choice(self._methods)
         arguments, field = self._chance.choice(base_requests(method, self._facts)), ""
         if self._chance.random() < 0.6:
@@ -137,7 +137,7 @@ def judged(
     settings: dict[str, object] | None = None,
     kind: type[ServerProcess] = ServerProcess,
 ) -> Iterator[Judged]:
-    """A filled catalog, two servers and a judge on it."""
+    """A filled catalog, two servers and a reference server on it."""
     settings = settings or {}
     inside = Server(url, directory / "warehouse")
     try:

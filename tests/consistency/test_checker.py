@@ -1,4 +1,4 @@
-"""The checker finds what it is there for: histories made by hand, each with one fault or none."""
+"""The checker detects what it is for: histories written by hand, each with one fault or none."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def promises(*reads: Read, max_staleness_s: float = 0.0) -> list[str]:
     ("start_s", "end_s", "answer", "right"),
     [
         (15, 16, "t1", True),
-        (31, 31.5, "t1", True),  # while it is written both are right
+        (31, 31.5, "t1", True),  # both are correct while it is written
         (31, 31.5, "t2", True),
         (32.1, 33, "t1", False),
-        (15, 29.9, "t2", False),  # before it was begun
+        (15, 29.9, "t2", False),  # before it began
         (5, 60, None, True),
         (53, 54, None, True),
         (53, 54, "t2", False),
@@ -77,7 +77,7 @@ def test_time_does_not_go_back_across_objects_of_one_server() -> None:
 
 
 def test_without_staleness_servers_agree_while_a_write_is_on_its_way() -> None:
-    """Event 3 is written from 30 to 32: whoever has seen it makes everybody see it."""
+    """Event 3 is written from 30 to 32: once one reader has seen it, all readers must."""
     assert promises(read(0, 30.1, 30.2, "t2"), read(1, 30.3, 30.4, "t1")) == ["P3"]
     assert promises(read(0, 30.1, 30.2, "t1"), read(1, 30.3, 30.4, "t2")) == []
 
@@ -111,7 +111,7 @@ def test_every_acknowledged_write_has_its_event_and_no_other_has_one() -> None:
 def test_a_transaction_that_nobody_was_told_of_was_given_up(
     opened: tuple[str, str], ended: tuple[str, str], found: list[str]
 ) -> None:
-    """One that somebody was told of ends when that one says so."""
+    """A transaction that a client knows of ends when the client says so."""
     more = [Change(6, STATES[4], (), opened), Change(7, STATES[4], (), ended)]
     told = Write(0, "open", 60, 62, True, key=("open", "7"))
     history = History([*writes(), told] if opened == told.key else writes())

@@ -1,4 +1,5 @@
-"""Logs that are trimmed, restored or poisoned under running servers: noticed, healed, never a wrong answer (P7, P8)."""
+"""Logs that are trimmed, restored or damaged under running servers: detected, repaired, never a wrong answer (P7,
+P8)."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ SETTINGS: dict[str, object] = {
 
 
 class Site:
-    """A server, a client at it, and the database behind it."""
+    """A server, a client of it, and its database."""
 
     def __init__(self, server: ServerProcess, client: Client, url: str) -> None:
         self.server, self.client, self.url = server, client, url
@@ -112,7 +113,7 @@ def test_a_log_that_is_trimmed_under_the_poller(
             site.write(place, "1")
             assert site.version(place) == "1"
         resyncs = site.events()["resyncs"]
-        # What happens while nobody looks: changes, and a cleaner that is too eager.
+        # What happens while the server does not look: changes, and a cleaner that deletes too much.
         site.sql(
             "UPDATE TABLE_PARAMS SET PARAM_VALUE = '2' WHERE PARAM_KEY = 'version'",
             "UPDATE NOTIFICATION_SEQUENCE SET NEXT_EVENT_ID = NEXT_EVENT_ID + 5",
@@ -127,7 +128,7 @@ def test_a_log_that_is_trimmed_under_the_poller(
 
 
 def _copy_of(url: str, directory: Path) -> Callable[[], None]:
-    """Takes a copy of the database now; what it returns puts the copy in place, as administrators do it."""
+    """Takes a copy of the database now. Returns a function that restores it, as administrators do."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         path, copy = Path(str(parsed.database)), directory / "copy.db"
@@ -169,7 +170,8 @@ def _copy_of(url: str, directory: Path) -> Callable[[], None]:
 def test_a_database_that_is_restored_to_an_older_copy(
     setting: str, later_events: int, database_url: str, initialize: None, tmp_path: Path
 ) -> None:
-    """The restored database gives the same ids to other events; the poller tells them apart by the row it stands on."""
+    """The restored database assigns the same ids to other events; the poller distinguishes them by the row at its
+    position."""
     with site_on(database_url, tmp_path, setting) as site:
         for place in (A, B):
             site.write(place, "1")
@@ -180,8 +182,8 @@ def test_a_database_that_is_restored_to_an_older_copy(
         resyncs = site.events()["resyncs"]
         restore()
         if make_url(database_url).get_backend_name() != "sqlite":
-            # A dump comes back table by table, the log before TABLE_PARAMS: what the server loads in between mixes two
-            # states of the catalog. docs/operations.md asks for this command once the dump is in place.
+            # A dump is restored table by table, the log before TABLE_PARAMS: what the server loads in between mixes two
+            # states of the catalog. docs/operations.md requires this command once the dump is restored.
             resyncs = site.events()["resyncs"]
             site.command_resync()
         for number in range(later_events):
@@ -200,7 +202,7 @@ def test_a_database_that_is_restored_to_an_older_copy(
 def test_a_file_that_is_put_in_the_databases_place(
     setting: str, database_url: str, initialize: None, tmp_path: Path
 ) -> None:
-    """Connections that are open go on reading the file that was there before."""
+    """Open connections still read the previous file."""
     path = Path(str(make_url(database_url).database))
     with site_on(database_url, tmp_path, setting) as site:
         site.write(A, "1")

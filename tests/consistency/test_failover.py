@@ -1,6 +1,6 @@
-"""Real failovers: the replica is promoted while one event is lost, and one other write takes its id (P7).
+"""Real failovers: the replica is promoted while one event is lost, and another write gets its id (P7).
 
-Nothing wrong is answered, calls fail within their limits, and memory answers again afterwards.
+No answer is wrong, calls fail within their limits, and memory answers again afterwards.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ connection that cannot be opened, and by the next one on a new connection."""
 
 
 class Reader:
-    """Reads one table's version again and again, on one connection, opened again when it breaks."""
+    """Reads one table's version repeatedly, on one connection, which is opened again when it breaks."""
 
     def __init__(self, port: int, name: str) -> None:
         self.name = name
@@ -72,7 +72,7 @@ class Reader:
             if isinstance(outcome, TTransportException):
                 client.close()
                 client = Client([self._port])
-            # A client that tries again does not do so at once, and the processors are the servers', too.
+            # A client does not retry at once, and the servers need the processors, too.
             self.stopping.wait(0.05 if isinstance(outcome, Exception) else 0.002)
         client.close()
 
@@ -92,19 +92,19 @@ def _crash(pair: Pair, proxy: Proxy) -> None:
 
 
 def _hang(pair: Pair, proxy: Proxy) -> None:
-    """It answers no more and closes nothing."""
+    """It no longer answers, and closes nothing."""
     pair.hang()
     pair.promote()
 
 
 def _stall(pair: Pair, proxy: Proxy) -> None:
-    """What is sent on open connections is dropped, and nobody is told (no RST)."""
+    """What is sent on open connections is dropped silently (no RST)."""
     proxy.stall()
     pair.promote()
 
 
 def _demote(pair: Pair, proxy: Proxy) -> None:
-    """It takes no more writes; connections stay open, and go on to be answered."""
+    """It accepts no more writes; connections stay open, and are still answered."""
     pair.demote()
     pair.promote()
 

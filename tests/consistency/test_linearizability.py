@@ -1,4 +1,4 @@
-"""Two real servers on one database, writers on both and one beside them: no read but has its place in the log."""
+"""Two real servers on one database, writers on both and one beside them: each read has its place in the log."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_every_read_has_its_place_in_the_log(
         assert len(history.reads) >= size.reads
         assert sum(one.done for one in history.writes) >= size.writes // 3
         if setting == "0":
-            # The replay of the log is what the oracle rests on: both servers must show the same catalog in the end.
+            # The check depends on the replay of the log: both servers must have the same catalog in the end.
             for server in range(2):
                 assert state_by_server(run, server) == run.log()[-1].state
 
@@ -74,7 +74,8 @@ def test_every_read_has_its_place_in_the_log(
 def test_every_read_has_its_place_whatever_is_evicted(
     at_once: int, setting: str, database_url: str, tmp_path: Path, initialize: None
 ) -> None:
-    """Reads pass through or wait for a load, tables are loaded beside them, and parts of what is held go at random."""
+    """Reads go to the database or wait for a load, tables are loaded in the background, and random parts are
+    evicted."""
     settings: dict[str, object] = {"cache.load_at_once_partitions": at_once}
     seed = time.time_ns() % 100_000
     with two_servers(tmp_path, database_url, setting, seed, kind=EvictingServer, settings=settings) as run:

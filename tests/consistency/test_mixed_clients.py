@@ -1,4 +1,4 @@
-"""Clients as Spark, Hive and Iceberg, all at once: each sees on one server at once what it wrote on another."""
+"""Clients like Spark, Hive and Iceberg, all at once: each sees on one server at once what it wrote on another."""
 
 from __future__ import annotations
 

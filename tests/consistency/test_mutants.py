@@ -1,4 +1,4 @@
-"""Each rule of coherence taken out once: the tests notice, the random workload within seconds."""
+"""Each rule of coherence is removed once: the tests detect it, the random workload within seconds."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _with_a_dump(test: Callable[..., None], *options: object) -> Callable[[Calla
 
 
 FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]], None]]] = [
-    # What a random run would not meet: lists, clocks, one interleaving.
+    # Faults that a random run would not produce: lists, clocks, one interleaving.
     (
         mutants.overlapped_load_kept,
         lambda make: test_loads.test_an_event_between_fence_and_position_discards_the_load(_pair(make)),

@@ -1,4 +1,4 @@
-"""The database goes away under load: reads within `max_staleness` go on, the rest fail as what can be tried again."""
+"""The database goes down under load: reads within `max_staleness` continue, the others fail with errors to retry."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _absent(metastore: Any) -> str:
 
 
 class Reader:
-    """Reads again and again on one connection, opened again when it breaks; notes what came."""
+    """Reads repeatedly on one connection, which is opened again when it breaks; records the results."""
 
     def __init__(self, port: int, kind: str) -> None:
         self.outcomes: list[tuple[float, float, Any]] = []
@@ -71,7 +71,7 @@ class Reader:
                 client.close()
                 client = Client([self._port])
             if isinstance(outcome, Exception):
-                self.stopping.wait(0.05)  # a client that tries again does not do so at once
+                self.stopping.wait(0.05)  # a client does not retry at once
         client.close()
 
     def count(self) -> int:

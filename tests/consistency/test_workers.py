@@ -1,4 +1,4 @@
-"""Worker processes of one server: a client that changes workers sees one server, at any staleness (P3, P4)."""
+"""Worker processes of one server: to a client that changes workers, they are one server, at any staleness (P3, P4)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Mutated(ServerProcess):
 
 @contextmanager
 def workers(directory: Path, url: str, setting: str, kind: type[ServerProcess]) -> Iterator[Workload]:
-    """One server of two worker processes, and clients that change from one to the other."""
+    """One server of two worker processes, and clients that change between them."""
     settings = {
         "server.workers": 2,
         "cache.max_staleness_ms": setting,
@@ -78,7 +78,7 @@ def workers(directory: Path, url: str, setting: str, kind: type[ServerProcess]) 
 
 
 def violations(workload: Workload, url: str, setting: str) -> list[Violation]:
-    """What one server, whose workers are one to its clients, may not have answered."""
+    """What one server, whose workers count as one, may not have answered."""
     seen = workload.history
     history = History()
     history.reads.extend(replace(read, server=0) for read in seen.reads)
@@ -100,7 +100,7 @@ def violations(workload: Workload, url: str, setting: str) -> list[Violation]:
 def test_workers_are_one_server_to_their_clients(
     setting: str, kind: type[ServerProcess], database_url: str, initialize: None, tmp_path: Path
 ) -> None:
-    """Those that evict share each block, too, however small it is."""
+    """The evicting ones share each block, too, however small it is."""
     with workers(tmp_path, database_url, setting, kind) as workload:
         workload.run(CI)
         found = violations(workload, database_url, setting)

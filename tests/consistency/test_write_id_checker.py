@@ -1,4 +1,4 @@
-"""The checker of reads with lists accepts what the promises permit and nothing else: histories written by hand."""
+"""The checker of reads with lists accepts only what the promises permit: histories written by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMITTED = "acid.a:1:9223372036854775807::"
 NEW_TABLE = "acid.a:0:9223372036854775807::"
 TRUST, CHECK = Mode(True, 0.0), Mode(False, 0.0)
 
-# Events: 1 created (id 7), 2 opened, 3 allocated, 4 altered, 5 committed, 6 dropped, 7 created anew (id 8).
+# Events: 1 created (id 7), 2 opened, 3 allocated, 4 altered, 5 committed, 6 dropped, 7 created again (id 8).
 LABELS = ["w1", "w1", "w1", "w2", "w2", None, "w3"]
 KEYS: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("w1",), ()),

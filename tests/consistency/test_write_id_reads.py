@@ -1,4 +1,4 @@
-"""Two real servers on one database, transactions on both: no read with a list but shows what the list permits."""
+"""Two real servers on one database, transactions on both: each read with a list shows what the list permits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Run:
     mode: Mode
 
     def violations(self) -> list[Violation]:
-        """What of the history so far cannot be explained."""
+        """What cannot be explained in the history so far."""
         with closing(Database(self.database_url)) as database:
             changes, write_ids = replay(read_log(database))
         return check(self.workload.history, changes, write_ids, self.mode)
@@ -95,7 +95,7 @@ def _verdict(run: Run, size: Size, capsys: pytest.CaptureFixture[str], title: st
 @pytest.mark.soak
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_a_short_run(database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the mode where the list decides most."""
+    """In the mode in which the list decides most."""
     setting = ("trust", "inf")
     seed = time.time_ns() % 100_000
     with two_servers(tmp_path, database_url, setting, seed) as run:

@@ -50,7 +50,7 @@ KINDS_OF_WRITES = 10
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a client was answered, and when, by its own clock."""
+    """A client's answer, and its time by the client's clock."""
 
     began_s: float
     ended_s: float
@@ -102,7 +102,7 @@ class Versions:
 
 
 def command(server: ServerProcess, path: str) -> str:
-    """What the management port answers to a command."""
+    """The management port's answer to a command."""
     port = next(
         line.rpartition(":")[2] for line in reversed(server.log.splitlines()) if "management port on 127.0.0.1:" in line
     )
@@ -117,7 +117,7 @@ def command(server: ServerProcess, path: str) -> str:
 
 
 class Run:
-    """Two servers, the oracle, and what was asked of them."""
+    """Two servers, the oracle, and the requests to them."""
 
     def __init__(self, servers: list[ServerProcess], oracle: ServerProcess, seed: int, kinds: int) -> None:
         self._servers = servers
@@ -132,16 +132,16 @@ class Run:
         self._look()
 
     def close(self) -> None:
-        """Lets go of its connections."""
+        """Closes its connections."""
         self._writer.close()
         self._oracle.close()
 
     def draw_only(self, *kinds: str) -> None:
-        """From now on no other writes."""
+        """From now on, no other writes."""
         self._writes.draw_only(kinds)
 
     def _fill(self) -> None:
-        """A table at most places, and some partitions."""
+        """A table with most of the names, and some partitions."""
         first = self._writer.connections[0]
         for name in DATABASES:
             first.create_database(ttypes.Database(name, "d", None, {}))
@@ -159,7 +159,7 @@ class Run:
                 self._known.lists[place] = [write_id_list(first, place)]
 
     def _choose(self, kinds: int) -> dict[str, Ask]:
-        """Reads of so many kinds, one of each, about what is written most of all."""
+        """Reads of this many kinds, one of each, about what is written most."""
         by_kind: dict[str, list[tuple[str, Ask]]] = {}
         place = str(self._writes.focus[0])
         for label, ask in reads(self._chance, self._known):
@@ -222,7 +222,7 @@ class Run:
             labels = sorted(self._asked)
             client = Client([self._servers[server].port])
             try:
-                while not ended.wait(chance.choice([0, 0.002, 0.02])):  # the writer and the oracle want to come on
+                while not ended.wait(chance.choice([0, 0.002, 0.02])):  # the writer and the oracle need time, too
                     if chance.random() < 0.2:  # perhaps another worker
                         client.close()
                         client = Client([self._servers[server].port])

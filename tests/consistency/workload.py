@@ -27,7 +27,7 @@ TABLES = ("a", "b", "c")
 VALUES = tuple("123456")
 PLACES = tuple(Place(database, table) for database in DATABASES for table in TABLES)
 
-#: What a metastore answers when a write cannot be made. Nothing may have changed then.
+# What a metastore raises when a write cannot be made. Nothing may have changed then.
 REFUSALS = (
     ttypes.NoSuchObjectException,
     ttypes.AlreadyExistsException,
@@ -169,7 +169,7 @@ def arguments_for(kind: str, place: Place, chance: random.Random) -> tuple[Any, 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is done, and by how many at once."""
+    """The amount of work, and its concurrency."""
 
     reads: int
     writes: int
@@ -204,7 +204,7 @@ class Workload:
         self._seeds = itertools.count(seed * 1000)
 
     def prepare(self) -> None:
-        """The databases, and tables to begin with."""
+        """The databases, and initial tables."""
         client = self._client(self._ports)
         for name in DATABASES:
             client.connections[0].create_database(ttypes.Database(name=name))
@@ -261,7 +261,7 @@ class Workload:
         return threading.Thread(target=run, daemon=True)
 
     def _keep_pace(self, done: int, share: int, size: Size) -> None:
-        """Writes are spread over the reads."""
+        """Writes are distributed over the reads."""
         with self._paces:
             self._paces.wait_for(lambda: self._errors or self._reads_done * share >= done * size.reads * 0.95, 60)
 

@@ -21,7 +21,7 @@ NEVER_S = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What the servers are set to."""
+    """The servers' settings."""
 
     trusts: bool
     """`write_id_reads` = trust."""
@@ -44,13 +44,13 @@ class _Bounds:
 
 
 def check(history: History, changes: Sequence[Change], write_ids: WriteIds, mode: Mode) -> list[Violation]:
-    """Everything that cannot be explained; empty: the history keeps P1 to P6 and P10."""
+    """Returns everything that cannot be explained; empty if the history satisfies P1 to P6 and P10."""
     writes, violations = match_writes(history, changes)
     commits = commit_times(writes, len(changes))
     judge = _Judge(changes, write_ids, mode, commits, own_writes(writes))
     for server in sorted({read.server for read in history.reads}):
         violations.extend(judge.group([read for read in history.reads if read.server == server]))
-    # Whoever sees the present sees it through whatever server.
+    # A reader that sees the present sees it through any server.
     violations.extend(judge.group([read for read in history.reads if mode.staleness_s(read) == 0]))
     return violations
 
@@ -103,7 +103,7 @@ class _Judge:
         return None
 
     def _is_permitted(self, read: Read, position: int, bounds: _Bounds) -> bool:
-        """Whether memory, or from the present on the database, may have shown this position."""
+        """Whether memory, or from the present on the database, may have returned this position."""
         if position >= bounds.present or not isinstance(read, ListRead) or read.table_id is None:
             return True
         return self.write_ids.table_id(position, read.place) == read.table_id

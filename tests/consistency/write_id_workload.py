@@ -1,8 +1,8 @@
-"""Clients of two servers that run transactions on transactional tables and read with their lists, all at once.
+"""Clients of two servers that concurrently run transactions on transactional tables and read with their lists.
 
-Writers open, take their list, allocate, write through either server, read what they wrote through both, commit or
-abort; or drop, create and rename, which no transaction protects. Readers take a list and table ids and read with them
-for a while, older and older, through either server.
+Writers open a transaction, take its list, allocate, write through either server, read what they wrote through both,
+commit or abort; or drop, create and rename, which no transaction protects. Readers take a list and table ids and read
+with them for a while, as they get older, through either server.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOST = (ttypes.TxnAbortedException, ttypes.NoSuchTxnException)
 
 
 def transactional_table(place: Place, label: str) -> ttypes.Table:
-    """For inserts only: its files may be of any format."""
+    """Insert-only: its files may have any format."""
     table = new_table(place, label)
     table.parameters.update(transactional="true", transactional_properties="insert_only")
     return table
@@ -80,7 +80,7 @@ def answer_of(kind: str, answer: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is done, and by how many at once."""
+    """The amount of work, and its concurrency."""
 
     reads: int
     rounds: int
@@ -93,7 +93,7 @@ class WriteIdWorkload:
     """Runs clients against servers at these ports; `history` grows with each run."""
 
     def __init__(self, ports: Sequence[int], seed: int, *, always_with_id: bool) -> None:
-        """`always_with_id`: every list comes with its table id; else some come without."""
+        """`always_with_id`: each list comes with its table id; otherwise, some come without."""
         self.history = History()
         self._uris = [f"thrift://127.0.0.1:{port}" for port in ports]
         self._always_with_id = always_with_id
@@ -107,7 +107,7 @@ class WriteIdWorkload:
         self._errors: list[BaseException] = []
 
     def prepare(self) -> None:
-        """The database, and tables to begin with."""
+        """The database, and initial tables."""
         with ExitStack() as stack:
             client = self.client(stack)
             client.through[0].call("create_database", ttypes.Database(name=DATABASE, description="", parameters={}))

@@ -1,4 +1,4 @@
-"""Claims that were not true."""
+"""Wrong claims."""
 
 from tests.defects.fix import Fix
 

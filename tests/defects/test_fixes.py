@@ -1,4 +1,4 @@
-"""Each fix of a known defect is taken out of a copy of the program once: the tests that guard it notice."""
+"""Each fix of a known defect is removed from a copy of the program once: the tests that guard it detect this."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_page_has_a_row_for_each() -> None:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkout as hard links: a file that is to differ is written anew."""
+    """The checkout as hard links: a file that is to differ is written again."""
     root = tmp_path_factory.mktemp("copy")
     for name in COPIED:
         subprocess.run(["cp", "-al", str(ROOT / name), str(root / name)], check=True)

@@ -20,7 +20,7 @@ _DIGEST_BYTES = 20
 
 
 def with_digest(content: bytes, password: str) -> bytes:
-    """Another content under the digest that Java would have written."""
+    """Other contents with the digest that Java would have written."""
     return content + hashlib.sha1(password.encode("utf-16-be") + b"Mighty Aphrodite" + content).digest()
 
 
@@ -29,7 +29,7 @@ def without_digest(file: Path) -> bytes:
 
 
 def trust_store(certificates: list[bytes], password: str) -> bytes:
-    """As keytool writes one with these certificates (DER), and nothing else."""
+    """As keytool writes a store with only these certificates (DER)."""
     content = b"\xfe\xed\xfe\xed" + (2).to_bytes(4) + len(certificates).to_bytes(4)
     for number, one in enumerate(certificates):
         alias = f"ca{number}".encode()

@@ -1,4 +1,4 @@
-"""Files that Java has written are read as they were meant; damaged ones raise nothing but KeyStoreError."""
+"""Files written by Java are read correctly; damaged ones raise only KeyStoreError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Key stores that this machine's Java writes: another release may write them otherwise than those in `data/`."""
+"""Key stores written by this machine's Java: another release may write them differently than those in `data/`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Member:
     """A server without sockets for clients, as a member of the set."""
 
     def __init__(self, url: str, directory: Path, trial_s: float = 0.0, *, port: int = 0, address: str = "") -> None:
-        """`trial_s`: 0 where every writer of the test is a member. `port` and `address`: as the settings."""
+        """`trial_s`: 0 if each writer of the test is a member. `port` and `address`: as the settings."""
         self.server = Server(url, directory)
         self.freshness = self.server.cache.freshness
         self.shared = self.server.cache.shared
@@ -60,12 +60,12 @@ class Member:
         wait_until(self.freshness.holds_lease)
 
     def wait_for(self, other: Member) -> None:
-        """Until there is a connection to the other."""
+        """Waits for a connection to the other."""
         wait_until(lambda: other.membership.member in self.membership.transport.connected())
 
     def is_wrong(self) -> bool:
-        """Whether it would answer a read without seeing what is committed."""
-        # In this order: a lease that is lost meanwhile is no violation, an event that comes meanwhile none either.
+        """Whether it would answer a read without the committed state."""
+        # In this order: a lease that is lost meanwhile is no violation, and neither is an event that arrives meanwhile.
         head = self.server.log.head().last_event_id
         held = self.freshness.holds_lease()
         return held and self.shared.position < head
@@ -75,7 +75,7 @@ class Member:
         self.server.close()
 
     def falls_silent(self) -> None:
-        """Its thread stops and nothing reaches it; its state of the lease remains."""
+        """Its thread stops and it receives nothing; its state of the lease remains."""
         self.membership._stopped.set()
         self.state.changed.set()
         self.membership._thread.join(PATIENCE_S)
@@ -92,7 +92,7 @@ def tells_of_another_server(database: Database) -> None:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Bounded; the condition is another thread's."""
+    """With a time limit; another thread satisfies the condition."""
     deadline_s = time.monotonic() + PATIENCE_S
     pause = threading.Event()
     while not condition():

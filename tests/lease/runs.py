@@ -1,4 +1,4 @@
-"""Three servers that read by lease, clients of them, a fourth that joins and leaves, and faults of all kinds."""
+"""Three servers that read by lease, their clients, a fourth that joins and leaves, and faults of all kinds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BELOW_EPHEMERAL_PORTS = (10_000, 32_000)
 
 
 def settings(directory: Path, **more: object) -> dict[str, object]:
-    """Of every member."""
+    """The settings of each member."""
     return {
         "cache.exactness": "lease",
         "lease.secret": SECRET,
@@ -46,7 +46,7 @@ def settings(directory: Path, **more: object) -> dict[str, object]:
 
 @dataclass
 class Run:
-    """Servers that run, and the clients at them."""
+    """Running servers, and their clients."""
 
     servers: list[ServerProcess]
     proxies: list[Proxy]
@@ -67,7 +67,7 @@ class Run:
             return replay(read_log(database))
 
     def violations(self) -> list[Violation]:
-        """What of the history so far cannot be explained."""
+        """What cannot be explained in the history so far."""
         return check(self.workload.history, self.log(), 0.0)
 
     @contextmanager
@@ -106,7 +106,7 @@ class Run:
             os.kill(process_id, signal.SIGCONT)
 
     def _stop_long(self, chance: random.Random, ended: threading.Event) -> None:
-        """A server is held up for half a minute, fifty leases."""
+        """A server stops for half a minute, fifty leases."""
         process_id = chance.choice(self.servers).process_id
         os.kill(process_id, signal.SIGSTOP)
         try:
@@ -115,7 +115,7 @@ class Run:
             os.kill(process_id, signal.SIGCONT)
 
     def _step_clock(self, chance: random.Random, ended: threading.Event) -> None:
-        """Sets the wall clock of the first server to another time, like an operator or a first answer of NTP."""
+        """Sets the wall clock of the first server to another time, like an operator or a first NTP answer."""
         self.clock_file.write_text(f"{chance.choice([-86_400, -3_600, -2, -0.5, 0.5, 2, 3_600, 86_400]):+}\n")
         ended.wait(chance.uniform(0.05, 1.0))
 
@@ -129,7 +129,7 @@ class Run:
             proxy.mend()
 
     def _swallow(self, chance: random.Random, ended: threading.Event) -> None:
-        """Drops messages to a member without notice; the connection is broken later."""
+        """Drops messages to a member silently; the connection breaks later."""
         proxy = chance.choice(self.proxies)
         proxy.stall()
         ended.wait(chance.uniform(0.1, 1.5))
@@ -168,15 +168,15 @@ def members(
     is_prepared: bool = True,
     more: Mapping[str, object] | None = None,
 ) -> Iterator[Run]:
-    """So many members, each reached by the others through a proxy of its own, and the tables of the workload.
+    """This many members, each reached by the others through a proxy of its own, and the tables of the workload.
 
-    `has_stepping_clock`: the first one's wall clock can be set, by libfaketime. `is_prepared`: False where another
+    `has_stepping_clock`: the first one's wall clock can be set, by libfaketime. `is_prepared`: False if another
     workload runs. `more`: settings.
     """
     with ExitStack() as stack:
         servers, proxies = [], []
         for number in range(count):
-            # The port has to be known before the server: the proxy leads there.
+            # The port must be known before the server starts: the proxy leads there.
             port = free_port()
             proxy = Proxy("127.0.0.1", port)
             stack.callback(proxy.cut)
@@ -202,7 +202,7 @@ FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
 
 def start_with_clock(server: ServerProcess, clock: Path) -> None:
-    """With a wall clock as the file says; the clocks that only go forward stay as they are.
+    """With the wall clock in the file; monotonic clocks are unchanged.
 
     libfaketime 0.9.10 adds the step to the absolute times of `clock_nanosleep`, whatever their clock: sleeps are waits.
     """
@@ -224,7 +224,7 @@ def start_with_clock(server: ServerProcess, clock: Path) -> None:
 
 
 def end(server: ServerProcess) -> None:
-    """In order, if it runs."""
+    """In order, if it is running."""
     if server.is_running:
         with suppress(ProcessLookupError):
             os.kill(server.process_id, signal.SIGCONT)

@@ -25,13 +25,13 @@ ON_MARIADB = pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True
 
 
 def lost_after_the_commit(transaction: Any) -> None:
-    """It is committed, and nobody hears of it."""
+    """It is committed, but the reply is lost."""
     transaction.connection.commit()
     raise CommitOutcomeUnknown("the answer did not come", connection_lost=True)
 
 
 def lost_before_the_commit(transaction: Any) -> None:
-    """The connection is gone, with the transaction."""
+    """The connection is lost, with the transaction."""
     transaction.connection.rollback()
     raise CommitOutcomeUnknown("the answer did not come", connection_lost=True)
 
@@ -64,14 +64,14 @@ def test_a_commit_of_unknown_outcome_is_settled_and_seen(
 
 @ON_MARIADB
 def test_what_may_still_be_committed_is_not_settled(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database still has the transaction, and its row locked, when the writer has given it up."""
+    """The database still has the transaction, and its locked row, when the writer has given it up."""
     writer, reader = make(), make()
     writer.wait_for(reader)
     reader.wait_for_lease()
     asked, go_on, errors = threading.Event(), threading.Event(), []
 
     def hang(transaction: Any) -> None:
-        # The session lives on in a thread of its own; the write is over for its client.
+        # The session continues in a thread of its own; the write is over for its client.
         transaction.announced.outcome_unknown()
         asked.set()
         assert go_on.wait(PATIENCE_S)
@@ -90,7 +90,7 @@ def test_what_may_still_be_committed_is_not_settled(make: Make, monkeypatch: pyt
     assert asked.wait(PATIENCE_S)
     epoch = writer.state.epoch
     renewals_s = LENGTH_S
-    assert not threading.Event().wait(renewals_s)  # time enough to settle it, were it not locked
+    assert not threading.Event().wait(renewals_s)  # enough time to settle it, if it were not locked
     assert writer.state.view().intents == 1 and reader.state.view().intents == 1
     assert not writer.freshness.holds_lease() and not reader.freshness.holds_lease()
     go_on.set()

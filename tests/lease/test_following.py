@@ -1,4 +1,4 @@
-"""What a server does for writes that nobody reads there: memory follows them late, and members are met once."""
+"""What a server does for writes if nobody reads there: its memory follows later, and it contacts each member once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def member(sqlite_database: Database, tmp_path: Path) -> Iterator[Member]:
 
 @pytest.fixture
 def alone(member: Member) -> Member:
-    """Without its thread: what that would do is called by the test."""
+    """Without its thread: the test calls what the thread would do."""
     member.wait_for_lease()
     member.membership._stopped.set()
     member.state.changed.set()
@@ -73,7 +73,7 @@ def test_memory_that_is_read_follows_each_write(alone: Member) -> None:
 
 
 def test_the_first_read_brings_memory_up_and_the_lease_counts_again(alone: Member) -> None:
-    """The thread has nothing to do with it. It is a lease of a member that is not renewed: so long as it lasts."""
+    """The thread has no part in it. It is a lease of a member that is not renewed, as long as it lasts."""
     state, check = alone.state, alone.server.cache.check
     state.now_s = lambda: state._lease_until_s - 1.0  # it lasts as long as the test
     write(alone)

@@ -1,4 +1,4 @@
-"""Frames between members: who does not know the secret says nothing, and nothing is changed, repeated or left out."""
+"""Frames between members: without the secret, nobody can send them, and none is changed, repeated or omitted."""
 
 from __future__ import annotations
 

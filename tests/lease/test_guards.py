@@ -1,4 +1,4 @@
-"""Each guard of the rule met once on a real database, and each noticed when it is taken out."""
+"""Each guard of the protocol is met once on a real database, and its removal is detected."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def make(database_url: str, initialize: None, tmp_path: Path) -> Iterator[Make]:
 
 
 def write(member: Member, meanwhile: Callable[[], object] = lambda: None) -> None:
-    """One event by this member; something else happens while it is under way."""
+    """One event by this member; something else happens during the write."""
 
     def work(transaction: WriteTransaction) -> None:
         transaction.append_event(EventRow("CREATE_DATABASE", "hive", "not_there", None, "{}", "json-0.2"))
@@ -57,7 +57,7 @@ def write(member: Member, meanwhile: Callable[[], object] = lambda: None) -> Non
 
 
 def acknowledged_then_committed(make: Make) -> bool:
-    """The end of a write is not heard: whoever acknowledged must not answer by lease after its commit."""
+    """The end of a write is not received: a member that acknowledged must not answer by lease after its commit."""
     writer, reader = make(), make()
     writer.wait_for(reader)
     reader.wait_for_lease()
@@ -84,7 +84,7 @@ def silent_member_revoked(make: Make) -> bool:
 
 
 def renewal_answered_late(make: Make) -> bool:
-    """A renewal is read by the database before the revocation, and answered after the write."""
+    """The database reads a renewal before the revocation, and answers it after the write."""
     writer, reader = make(), make()
     writer.wait_for(reader)
     reader.wait_for_lease()
@@ -104,7 +104,7 @@ def renewal_answered_late(make: Make) -> bool:
             reader.membership.transport._on_message = lambda *_: None
             write(writer)
             patch.setattr(members, "read_with_history", read)
-            # What is then done with the answer is all that is asked: the next renewal would find the revocation.
+            # Only the handling of this answer matters: the next renewal would find the revocation.
             reader.membership._stopped.set()
         finally:
             go_on.set()
@@ -138,7 +138,7 @@ def joined_during_a_write(make: Make) -> bool:
 
 
 def acknowledge_before_switching(patch: pytest.MonkeyPatch) -> None:
-    """A member acknowledges and goes on answering by lease."""
+    """A member acknowledges and continues to answer by lease."""
     writing = LeaseState.writing
 
     def only_own(self: LeaseState, intent: tuple[str, int], scope: Scope) -> int | None:
@@ -148,18 +148,18 @@ def acknowledge_before_switching(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_wait_after_revoking(patch: pytest.MonkeyPatch) -> None:
-    """A revoked member counts as out at once."""
+    """A revoked member is treated as gone immediately."""
     patch.setattr(Revocations, "is_out", lambda self, row: (row.member, row.epoch) in self._seen)
 
 
 def lease_counted_from_the_reply(patch: pytest.MonkeyPatch) -> None:
-    """A lease counts from when the answer came."""
+    """A lease counts from the time of the answer."""
     renewed = LeaseState.renewed
     patch.setattr(LeaseState, "renewed", lambda self, epoch, _sent_s: renewed(self, epoch, self.now_s()))
 
 
 def members_read_before_the_lock(patch: pytest.MonkeyPatch) -> None:
-    """A write asks the members that there were when it began."""
+    """A write asks the members that existed when it began."""
     begin, gather = LeaseWrites.begin, LeaseWrites.gather
     early: dict[int, Any] = {}
 
@@ -203,13 +203,13 @@ def test_a_mutant_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mutant(monkeypatch)
-    # On a busy machine a lease may be over before the wrong moment is looked at.
+    # On a busy machine, a lease may expire before the critical moment is examined.
     assert any(scenario(make) for _ in range(TRIES))
 
 
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 def test_a_writer_that_was_fenced_does_not_commit_on_old_acknowledgements(make: Make) -> None:
-    """Whoever waits for the end of its write in vain fences it; the write runs again, as a member anew."""
+    """A member that does not receive the end of a write fences its writer; the write runs again, after a new join."""
     writer, reader = make(), make()
     writer.wait_for(reader)
     attempts: list[int | None] = []

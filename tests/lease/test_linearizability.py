@@ -1,4 +1,4 @@
-"""Real servers that read by lease: no read but has its place in the log, whatever happens to them."""
+"""Real servers that read by lease: each read has its place in the log, whatever happens to them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_two_servers_without_faults(
     database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with members(tmp_path, database_url, seed := time.time_ns() % 100_000, count=2) as run:
-        # A server that has just joined reads by position checks at first.
+        # A server that has just joined first reads by position checks.
         wait_until(lambda: all(reads_by_outcome(server)["lease"]["held"] for server in run.servers))
         run.workload.run(QUIET)
         found = run.violations()
@@ -80,7 +80,7 @@ def test_every_read_has_its_place_in_the_log_whatever_happens(
         began_s = time.monotonic()
         with run.beside(seed, FAULTS_OF_SOAK if size is SOAK else FAULTS):
             run.workload.run(size)
-        # The checker takes events after the last known write for older than the run: the visitor's may be the last.
+        # The checker treats events after the last known write as older than the run: the visitor's may be the last.
         run.workload.run(AFTERWARDS)
         took_s = time.monotonic() - began_s
         found = run.violations()

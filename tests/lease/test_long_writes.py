@@ -1,5 +1,5 @@
-"""A write may take as long as it takes: no look at members, however old, keeps it from its commit, and members answer
-by lease until it comes to its events."""
+"""A write may take any time: old information about members does not prevent its commit, and members answer by lease
+until it writes its events."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_write_commits_at_its_first_attempt(
 
 
 class Told:
-    """A guard that notes when it is asked, beside what the work and the database do."""
+    """A guard that records its calls, beside those of the work and the database."""
 
     is_acknowledged = True
 
@@ -95,7 +95,7 @@ class Told:
 
 
 def test_members_are_told_when_the_statements_are_done(database: Database) -> None:
-    """What a write does before its events changes no answer of anybody."""
+    """What a write does before its events changes no answers."""
     seen: list[str] = []
     database.write_guard = Told(seen)
 

@@ -1,4 +1,4 @@
-"""docs/model, checked by TLC: the rules hold, and without one of their guards they do not."""
+"""docs/model, checked by TLC: the properties hold, and without one of the guards they do not."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def check(
     broken: str = "none",
     replaced: tuple[tuple[str, str], ...] = (),
 ) -> str:
-    """What TLC says of the model with these bounds."""
+    """TLC's result for the model with these bounds."""
     bounds = {"MaxWrites": writes, "MaxQuiet": quiet, "MaxEpoch": epochs, "MaxCrashes": crashes, "MaxUnknown": unknown}
     configure(directory, "Lease", bounds, ('Broken = "none"', f'Broken = "{broken}"'), *replaced)
     return run_tlc(tla_tools, directory, "Lease")
 
 
 def configure(directory: Path, model: str, bounds: Mapping[str, int], *replaced: tuple[str, str]) -> None:
-    """The model and its configuration in this directory, with other bounds and texts."""
+    """Writes the model and its configuration to this directory, with other bounds and texts."""
     text = (MODEL / f"{model}.cfg").read_text()
     for name, value in bounds.items():
         text, count = re.subn(rf"{name} = \d+", f"{name} = {value}", text)
@@ -87,7 +87,7 @@ def configure(directory: Path, model: str, bounds: Mapping[str, int], *replaced:
 
 
 def run_tlc(tla_tools: Path, directory: Path, model: str, *options: str) -> str:
-    """What TLC says of the model and its configuration in this directory."""
+    """TLC's result for the model and its configuration in this directory."""
     command = ["java", "-XX:+UseParallelGC", "-Xmx2g", f"-Djava.io.tmpdir={directory}", "-cp", str(tla_tools)]
     command += ["tlc2.TLC", "-workers", "2", "-metadir", str(directory / "states"), *options]
     command += ["-config", f"{model}.cfg", f"{model}.tla"]
@@ -99,7 +99,7 @@ def run_tlc(tla_tools: Path, directory: Path, model: str, *options: str) -> str:
 
 @pytest.mark.parametrize("bounds", [{"epochs": 2, "crashes": 1}, {"epochs": 1, "crashes": 0, "quiet": 1}], ids=str)
 def test_reads_are_linearizable(bounds: dict[str, int], tla_tools: Path, tmp_path: Path) -> None:
-    """With quiet writes as well there are as many states at fewer joins."""
+    """With quiet writes, too, there are as many states with fewer joins."""
     told = check(tla_tools, tmp_path, writes=1, **bounds)
     assert "No error has been found" in told, told[-3000:]
     states = re.search(r"(\d+) distinct states found, 0 states left", told)
@@ -179,7 +179,7 @@ def check_history(
     kinds: str,
     is_slow: bool = False,
 ) -> str:
-    """What TLC says of a database that goes back."""
+    """TLC's result for a database that goes back."""
     configure(
         directory,
         "History",
@@ -227,7 +227,7 @@ WITHOUT_ANNOUNCEMENTS = (
 @pytest.mark.parametrize("guard", ["none", *WITHOUT_ANNOUNCEMENTS])
 def test_a_writer_that_announces_nothing(guard: str, tla_tools: Path, tmp_path: Path) -> None:
     configure(tmp_path, "Unannounced", {}, ('Broken = "none"', f'Broken = "{guard}"'))
-    # It ends when all writes are done, which is no deadlock.
+    # It ends when all writes are done, which is not a deadlock.
     told = run_tlc(tla_tools, tmp_path, "Unannounced", "-deadlock")
     expected = "No error has been found" if guard == "none" else "Invariant ReadsAreLinearizable is violated"
     assert expected in told, told[-3000:]

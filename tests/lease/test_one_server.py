@@ -1,4 +1,4 @@
-"""One server and no other member: exact reads without a statement, and what the configuration refuses."""
+"""One server without other members: exact reads without a statement, and what the configuration refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases, as `/status`, `/leases` and `hms-cache status` show them."""
+"""Leases in `/status`, `/leases` and `hms-cache status`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The database is not what it was: an older dump was restored while servers ran, or it lacks what members need."""
+"""The database has changed: an older dump was restored while servers ran, or it lacks what members need."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bystander(database_url: str, initialize: None) -> Iterator[Database]:
 
 
 def go_back(member: Member, event_id: int) -> None:
-    """What a dump shows that was made after this event: restored by SQL, with every connection open."""
+    """Restores, by SQL, a dump made after this event, while all connections are open."""
     with member.server.database.writing() as connection:
         connection.execute(delete(NOTIFICATION_LOG).where(NOTIFICATION_LOG.c.EVENT_ID > event_id))
         connection.execute(update(NOTIFICATION_SEQUENCE).values(NEXT_EVENT_ID=event_id + 1))
@@ -47,13 +47,13 @@ def go_back(member: Member, event_id: int) -> None:
 
 
 def answers_of_another_history(member: Member) -> bool:
-    """Whether it answers by lease from a log that is gone."""
+    """Whether it answers by lease from a lost log."""
     held = member.freshness.holds_lease()
     return held and member.shared.position > member.server.log.head().last_event_id
 
 
 def write_here(of: Member, other: Member) -> None:
-    """The write of a server is seen on it (P4)."""
+    """The write of a server is visible on it (P4)."""
     write(of)
 
 
@@ -63,14 +63,14 @@ def write_there(of: Member, other: Member) -> None:
 
 
 def join_again(of: Member, other: Member) -> None:
-    """No write is heard of: it finds out when it joins."""
+    """It is notified of no write: it finds out when it joins."""
     of.state.lost()
     wait_until(lambda: of.state.epoch is not None)
     wait_until(lambda: of.freshness.holds_lease() or of.shared.generation > 1)
 
 
 def lose_the_end(of: Member, other: Member) -> None:
-    """It hears that a write begins, and never of its end."""
+    """It is notified that a write begins, but not of its end."""
     send = other.membership.transport.send
 
     def lose(member: str, message: Any) -> None:
@@ -87,7 +87,7 @@ def lose_the_end(of: Member, other: Member) -> None:
 @ON_MARIADB
 @pytest.mark.parametrize("find_out", [write_here, write_there, join_again, lose_the_end])
 def test_nothing_is_answered_of_a_log_that_is_gone(find_out: Callable[[Member, Member], None], make: Make) -> None:
-    """Event ids begin again below the position of memory, so that none is above it for a while (P7)."""
+    """Event ids start again below the position of memory, so none is above it for a while (P7)."""
     one, other = make(), make()
     one.wait_for(other)
     other.wait_for(one)
@@ -108,8 +108,8 @@ def test_nothing_is_answered_of_a_log_that_is_gone(find_out: Callable[[Member, M
 @pytest.mark.mariadb
 @ON_MARIADB
 def test_a_member_that_joins_where_the_log_has_come_to_the_same_event_looks_first(make: Make) -> None:
-    """It was cut off while the others wrote, so it heard of none of the events whose ids its memory has (P7). Before,
-    it answered by lease what was before the restore."""
+    """It was cut off while the others wrote, so it was not notified of any of the events whose ids its memory has (P7).
+    Before, it answered by lease from the state before the restore."""
     one, other = make(), make()
     one.wait_for(other)
     other.wait_for(one)
@@ -134,7 +134,7 @@ def test_a_member_that_joins_where_the_log_has_come_to_the_same_event_looks_firs
 @pytest.mark.postgresql
 @pytest.mark.parametrize("database_kind", ALL_KINDS, indirect=True)
 def test_a_dump_without_the_table_of_members_stops_no_write(make: Make, bystander: Database) -> None:
-    """Of servers that read by lease, nor of those that do not and have seen the table."""
+    """On servers that read by lease, and on those that do not but have seen the table."""
     member = make()
     member.wait_for_lease()
     log_event(bystander)
@@ -161,7 +161,7 @@ def test_a_dump_without_the_table_of_members_stops_no_write(make: Make, bystande
 @pytest.mark.mariadb
 @ON_MARIADB
 def test_leases_whose_rows_are_gone_are_waited_for(make: Make) -> None:
-    """A dump of before has no row of a member that still holds a lease."""
+    """An older dump has no row of a member that still holds a lease."""
     writer, reader = make(), make()
     writer.wait_for(reader)
     writer.wait_for_lease()
@@ -179,7 +179,7 @@ def test_leases_whose_rows_are_gone_are_waited_for(make: Make) -> None:
 @pytest.mark.postgresql
 @pytest.mark.parametrize("database_kind", ALL_KINDS, indirect=True)
 def test_a_set_begins_on_a_database_that_never_logged_an_event(make: Make, bystander: Database) -> None:
-    """The first write makes the row of NOTIFICATION_SEQUENCE, and waits until its server has joined."""
+    """The first write creates the row of NOTIFICATION_SEQUENCE, and waits until its server has joined."""
     with bystander.writing() as connection:
         connection.execute(delete(NOTIFICATION_SEQUENCE))
         connection.commit()
@@ -192,7 +192,7 @@ def test_a_set_begins_on_a_database_that_never_logged_an_event(make: Make, bysta
 @pytest.mark.mariadb
 @ON_MARIADB
 def test_a_connection_that_leads_nowhere_costs_one_lease(database_url: str, initialize: None, tmp_path: Path) -> None:
-    """Before, the member on its other side lost its lease to each write after, until its end was noticed: a quarter of
+    """Before, the member on its other side lost its lease at each later write, until the end was noticed: a quarter of
     an hour."""
     with ExitStack() as stack:
         port = free_port()

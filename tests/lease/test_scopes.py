@@ -1,4 +1,4 @@
-"""Which reads a write leaves to the lease: none whose answer it may change, and those of other tables."""
+"""Which reads are still answered by lease during a write: those of other tables, but none that it may change."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_names_that_a_client_makes_up_are_not_kept() -> None:
 
 @pytest.mark.parametrize("fact", CASES)
 def test_a_scope_covers_what_the_event_may_change(fact: Fact) -> None:
-    """By what Hive's metastore does to its tables, not by the rules of the cache."""
+    """According to what Hive's metastore does to its tables, not to the rules of the cache."""
     if fact.label == OF_TWO_TABLES:
         pytest.skip("servers of this project log an event for each table, and Hive takes no part in leases")
     event = fact.event
@@ -68,8 +68,9 @@ def test_a_scope_covers_what_the_event_may_change(fact: Fact) -> None:
     event_type = TYPES.get(type(event), header.event_type)
     scope = scope_of([EventRow(event_type, *header[3:], "{}", "json-0.2", keeps_name)])
     if event_type in OF_TRANSACTIONS:
-        # What goes, and the tag, say which lists memory answers, not what (`test_transactions`). A commit may set a
-        # parameter.
+        # What is invalidated, and the tag, determine which lists memory answers, not the answers (`test_transactions`).
+        # A
+        # commit may set a parameter.
         assert scope == NOTHING if event_type != "COMMIT_TXN" else scope is EVERYTHING
         assert not fact.changes or event_type == "COMMIT_TXN"
         return
@@ -162,7 +163,7 @@ committed = Write.committed
 
 
 def test_tables_that_are_not_written_are_answered_by_lease(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a write is under way, and until memory has applied it."""
+    """During a write, and until memory has applied it."""
     store, freshness = member.server.store, member.freshness
     for name in (T, U):
         store.reads.tables.get_table(name)
@@ -187,7 +188,7 @@ def test_tables_that_are_not_written_are_answered_by_lease(member: Member, monke
 
 
 def test_lists_and_constraints_wait_for_every_write(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An alter changes what lists of tables say, and the foreign keys of others."""
+    """An alter changes lists of tables, and the foreign keys of others."""
     reads = member.server.store.reads
     asked = {
         "table": lambda: reads.tables.get_table(U),

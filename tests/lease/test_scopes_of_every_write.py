@@ -1,5 +1,5 @@
-"""Each write method, as requests make it: no read of one table alone changes but of those that the write announces, and
-none at all where it announces nothing."""
+"""Each write method with typical requests: of the reads of single tables, only those of announced tables change, and
+none if the write announces nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ONE_TABLE = re.compile(r"(\w+)\((\w+)\.(\w+)\.(\w+)[,)]")
 
 
 def table_of(read: str) -> TableName | None:
-    """The one table that a read of `all_reads` is of; none of a view, which no cache holds."""
+    """The only table that a read of `all_reads` concerns; none for a view, which is never cached."""
     found = _ONE_TABLE.match(read)
     if found is None or found[1] in _OF_MORE_TABLES or found[4] == VIEW:
         return None
@@ -37,7 +37,7 @@ def table_of(read: str) -> TableName | None:
 
 
 def requests_of(method: str, facts: Facts) -> Iterator[Any]:
-    """Those that all tests of writes make, and renames of tables."""
+    """Those that all tests of writes create, and renames of tables."""
     for arguments in base_requests(method, facts):
         yield arguments
         if method == "alter_table":

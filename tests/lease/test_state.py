@@ -1,4 +1,4 @@
-"""The table of moves beside an oracle that knows everything, in every order that hypothesis finds."""
+"""The table of transitions compared with an oracle that knows the whole state, in each order that hypothesis finds."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def touches(scope: Scope, table: TableName) -> bool:
 class Member(RuleBasedStateMachine):
     """One member's state; the machine plays the database, the other members and the clock.
 
-    The oracle is the rule of `LeaseState`'s table in the words of the model (`has_lease`): it is a member, its lease
-    has not ended, no write is open, memory is not below the floor, no alarm. Of one table the same, but for writes that
-    do not touch it.
+    The oracle is the rule of `LeaseState`'s table in the terms of the model (`has_lease`): it is a member, its lease
+    has not ended, no write is open, memory is not below the floor, no alarm. For a single table the same, except for
+    writes that do not concern it.
     """
 
     @initialize()
@@ -63,7 +63,7 @@ class Member(RuleBasedStateMachine):
         self.unannounced.clear()
 
     def looks(self) -> None:
-        """At the log, in which it finds what memory is made of."""
+        """At the log, where it finds the contents of memory."""
         assert self.state.doubts and self.state.deadline_s == NEVER
         self.state.verified(self.state.doubts)
         assert not self.state.doubts
@@ -76,7 +76,7 @@ class Member(RuleBasedStateMachine):
 
     @rule(late_s=st.floats(0, LENGTH_S * 2), is_own=st.booleans())
     def renews(self, late_s: float, is_own: bool) -> None:
-        """The answer comes `late_s` after the sending; one to an earlier epoch is worth nothing."""
+        """The answer arrives `late_s` after the request; one for an earlier epoch is ignored."""
         if self.epoch is None:
             return
         sent_s = self.now_s
@@ -104,7 +104,7 @@ class Member(RuleBasedStateMachine):
 
     @rule(member=st.sampled_from(OTHERS), key=st.integers(1, 3), scope=SCOPES)
     def write_begins(self, member: str, key: int, scope: Scope) -> None:
-        """Or is told of again, as what it is."""
+        """Or is announced again, as what it is."""
         _, scope = self.open.get((member, key), (0, scope))
         assert self.state.writing((member, key), scope) == self.epoch
         if (member, key) not in self.open:
@@ -147,7 +147,7 @@ class Member(RuleBasedStateMachine):
     @precondition(lambda self: self.is_joined and self.now_s < self.until_s)
     @rule()
     def somebody_writes_unannounced(self) -> None:
-        """Found at once if no write is open, else when those are over that may have written it."""
+        """Detected at once if no write is open, otherwise when those are over that may have written it."""
         self.log += 1
         self.position = self.log
         self.unannounced.append(self.log)
@@ -224,7 +224,7 @@ def test_the_end_of_an_unknown_write_is_one_of_everything() -> None:
 
 
 def test_a_write_that_goes_on_in_another_history_is_no_unannounced_one() -> None:
-    """Memory had the number of its event before, in the other history."""
+    """Memory already had the number of its event, in the other history."""
     position = [5]
     state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position[0])
     state.joining(1)
@@ -248,7 +248,7 @@ def test_a_write_that_goes_on_in_another_history_is_no_unannounced_one() -> None
 
 
 def test_an_unannounced_event_is_found_while_members_write_without_a_pause() -> None:
-    """A write that is heard of when memory has the event already cannot be the one that wrote it."""
+    """A write that is announced when memory already has the event cannot have written it."""
     position = [0]
     state = leased(position)
     written = table_number(TABLES[1])
@@ -276,7 +276,7 @@ def test_what_is_known_of_events_does_not_grow_after_an_alarm() -> None:
 
 
 def test_what_is_known_of_events_is_bounded_where_memory_does_not_follow() -> None:
-    """The poller is paused, or waits for an operator, and every other event is one that nobody announces."""
+    """The poller is paused, or waits for an operator, and each second event is unannounced."""
     position = [0]
     state = leased(position)
     last = 2 * (3 * MAX_ACCOUNTED)
@@ -285,7 +285,7 @@ def test_what_is_known_of_events_is_bounded_where_memory_does_not_follow() -> No
         state.written(("b", event_id), event_id, event_id)
         assert len(state._accounted) <= MAX_ACCOUNTED
     assert not state.alarm_reason
-    # It follows again.
+    # It follows the log again.
     state.exempt(range(1, last, 2))
     position[0] = last
     state.moved()
@@ -296,7 +296,7 @@ def test_what_is_known_of_events_is_bounded_where_memory_does_not_follow() -> No
 
 
 def test_what_is_known_of_events_is_not_looked_through_for_each() -> None:
-    """Memory comes to a thousand events at once, of which each may be one that nobody announced: the lock is held."""
+    """Memory reaches a thousand events at once, each of which may be unannounced: the lock is held."""
     state = leased([0])
     known = MAX_ACCOUNTED // 2
     for number in range(1, known + 1):
@@ -311,7 +311,7 @@ def test_what_is_known_of_events_is_not_looked_through_for_each() -> None:
 
 
 def in_another_history(position: int) -> LeaseState:
-    """A member whose memory stands there; the log was put back below it, and what is in it since is not known."""
+    """A member whose memory has this position; the log was restored below it, and its later contents are unknown."""
     state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position)
     state.joining(1)
     state.joined(1, position)
@@ -322,7 +322,7 @@ def in_another_history(position: int) -> LeaseState:
 
 
 def joins_at_the_same_event(state: LeaseState) -> None:
-    """Writes that it did not hear of have brought the log up again."""
+    """Writes of which it was not notified have brought the log up again."""
     state.joining(2)
     state.joined(2, 5)
     state.renewed(2, 1.0)
@@ -335,13 +335,13 @@ def hears_on_another_connection(state: LeaseState) -> None:
 
 
 def reads_where_the_log_ends(state: LeaseState) -> None:
-    """A write of several events, whose end is not heard."""
+    """A write of several events, whose end is not received."""
     state.writing(("b", 1))
     state.tended(("b", 1), 5)
 
 
 def hears_of_an_event_that_memory_has(state: LeaseState) -> None:
-    """It had it when the write was announced."""
+    """Memory had it when the write was announced."""
     state.writing(("b", 1))
     state.written(("b", 1), 3, 3)
 
@@ -356,8 +356,8 @@ def hears_of_an_event_that_memory_has(state: LeaseState) -> None:
     ],
 )
 def test_ids_that_memory_has_prove_nothing(find_out: Callable[[LeaseState], None]) -> None:
-    """P7: memory stands at event 5, of a log that is gone, and the log ends there again. Before, only the last of these
-    was noticed."""
+    """P7: memory is at event 5 of a lost log, and the log ends there again. Before, only the last of these was
+    noticed."""
     state = in_another_history(5)
     state.changed.clear()
     find_out(state)
@@ -378,7 +378,7 @@ def test_rows_that_were_read_before_a_write_began_may_be_of_another_history() ->
     state.renewed(1, 1.0)
     for is_applied in (True, False):
         event_id = position[0] + 1
-        state.written(("c", event_id), event_id, event_id)  # in the other history, which these rows are of
+        state.written(("c", event_id), event_id, event_id)  # in the other history, to which these rows belong
         state.writing(("b", event_id))
         if is_applied:
             position[0] = event_id
@@ -407,7 +407,7 @@ def test_rows_that_are_applied_before_a_write_ends_cost_no_look() -> None:
 
 
 def test_events_of_another_history_are_not_taken_for_unannounced_ones() -> None:
-    """The log ends before memory when the member joins. An alarm would last until the server is started again."""
+    """The log ends before memory when the member joins. An alarm would last until the server is restarted."""
     state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: 10)
     state.joining(1)
     state.joined(1, 5)
@@ -418,7 +418,7 @@ def test_events_of_another_history_are_not_taken_for_unannounced_ones() -> None:
 
 
 def test_a_look_of_before_settles_no_later_doubt() -> None:
-    """Not even where memory was dropped meanwhile, by another thread."""
+    """Not even if memory was dropped meanwhile by another thread."""
     state = in_another_history(5)
     reads_where_the_log_ends(state)
     looked_for = state.doubts

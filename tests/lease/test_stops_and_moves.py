@@ -1,7 +1,8 @@
-"""A member whose database moves, is put back while nobody looks or refuses what it asks, and one that stops in the
-middle of joining.
+"""A member whose database moves, is restored unnoticed or refuses its statements, and one that stops in the middle of
+joining.
 
-Mostly on SQLite, which has no servers: another one is told by its name. What a member's thread would do is called here.
+Mostly on SQLite, which has no servers: another one is simulated by its name. The test calls what a member's thread
+would do.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def make_here(sqlite_database: Database, tmp_path: Path) -> Iterator[Make]:
 
 
 def last_as_long_as_the_test(member: Member) -> None:
-    """Its lease, which its thread renews no more."""
+    """Its lease, which its thread no longer renews."""
     member.wait_for_lease()
     member.falls_silent()
     state = member.state
@@ -47,7 +48,7 @@ def last_as_long_as_the_test(member: Member) -> None:
 
 
 def lets_time_pass(member: Member, monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
-    """What its writes wait for, but for acknowledgements, is over at once by its clock. How long that was, in all."""
+    """The waits of its writes, except for acknowledgements, end at once by its clock. Yields their total length."""
     passed_s = 0.0
     writes, now_s = member.membership.writes, member.state.now_s
     wait = writes.lock.wait
@@ -65,7 +66,7 @@ def lets_time_pass(member: Member, monkeypatch: pytest.MonkeyPatch) -> Callable[
 
 def test_a_resumed_poller_proves_before_memory_answers_by_lease(make_here: Make) -> None:
     """P7: the log was rewritten while the poller was paused and the lease was renewed. Before, reads by lease showed
-    what was before until the poller looked, after others had shown what is now."""
+    the old state until the poller looked, after others had shown the new one."""
     member = make_here()
     for _ in range(3):
         write(member)
@@ -104,7 +105,7 @@ def test_a_server_that_has_not_written_yet_waits_for_leases_of_another_database_
     make_here: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The new one lacks the row of a member that joined just before, and whose lease is of the old one. Before, only
-    who had written on the old server noticed that it was another one."""
+    servers that had written on the old one noticed the change."""
     writer, reader = make_here(), make_here()
     writer.wait_for_lease()
     reader.wait_for_lease()
@@ -121,8 +122,8 @@ def test_a_server_that_has_not_written_yet_waits_for_leases_of_another_database_
 def test_leases_are_waited_for_where_the_own_row_is_an_earlier_one(
     make_here: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """P7: a dump was restored that was made before this server joined last, and before another one joined at all, which
-    holds a lease. Before, any row of its own told a server that the others were there, too."""
+    """P7: a dump was restored that was made before this server's last join, and before the first join of another one,
+    which holds a lease. Before, the existence of its own row meant to a server that those of the others exist, too."""
     writer = make_here()
     writer.wait_for_lease()
     [before] = members.read_with_history(writer.membership._database).rows
@@ -152,7 +153,7 @@ def test_leases_are_waited_for_where_the_own_row_is_an_earlier_one(
 def test_a_connection_that_was_moved_to_another_database_server_is_noticed(
     database_url: str, initialize: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a proxy, which keeps it open. Before, a server went by what the connection had told when it was new, until
+    """By a proxy, which keeps it open. Before, a server used what the connection had reported when it was new, until
     its poller looked."""
     with makes(database_url, tmp_path) as make:
         writer = make()
@@ -168,8 +169,8 @@ def test_a_connection_that_was_moved_to_another_database_server_is_noticed(
 def test_a_revocation_that_the_database_has_lost_counts_no_more(
     make_here: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """P7: a dump of before the revocation was restored, and the member, which was suspended meanwhile, renews under the
-    same epoch. Before, the writer waited for it no more, whether it answered or not."""
+    """P7: a dump from before the revocation was restored, and the member, which was suspended meanwhile, renews its
+    lease in the same epoch. Before, the writer no longer waited for it, whether it answered or not."""
     writer, reader = make_here(), make_here()
     writer.wait_for_lease()
     last_as_long_as_the_test(reader)
@@ -201,7 +202,7 @@ def test_a_revocation_that_the_database_has_lost_counts_no_more(
 def test_writes_and_joins_on_one_database_server_wait_for_nobody(
     database_url: str, initialize: None, tmp_path: Path
 ) -> None:
-    """A join and a write name it in the same way, whatever it is: a difference would cost a lease each time."""
+    """A join and a write identify it in the same way, whatever it is: a difference would cost a lease each time."""
     with makes(database_url, tmp_path) as make:
         writer, other = make(), make()
         for one in (writer, other, writer):
@@ -214,7 +215,7 @@ def test_writes_and_joins_on_one_database_server_wait_for_nobody(
 def test_a_member_that_stops_while_it_is_about_to_join_holds_no_lease(
     make_here: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its row is deleted: nobody would wait for what it holds."""
+    """Its row is deleted: nobody would wait for its lease."""
     member = make_here()
     member.wait_for_lease()
     create_table, joining, go_on = members.create_table, threading.Event(), threading.Event()
@@ -244,7 +245,7 @@ def test_a_member_that_stops_while_it_is_about_to_join_holds_no_lease(
 
 
 def test_what_fails_at_each_try_does_not_fill_the_log(make_here: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """Five times a second, with a trace, as without the right to a table."""
+    """Five times a second, with a traceback, as without the right to a table."""
     member = make_here()
     member.wait_for_lease()
     tries: list[int] = []

@@ -1,4 +1,4 @@
-"""Transactions beside leases: they change no answer, so that nobody is told of them and nobody waits."""
+"""Transactions beside leases: they change no answers, so no member is notified and no write waits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OFFSET = "_meta.offset"
 @pytest.fixture
 def pair(sqlite_database: Database, tmp_path: Path) -> Iterator[tuple[Member, Member]]:
     """A writer and a reader, which know each other and hold leases; both have the transactional table d.t. There is
-    d.counted as well, which a commit may set a parameter of."""
+    also d.counted, of which a commit may set a parameter."""
     with makes(sqlite_database.url.render_as_string(hide_password=False), tmp_path) as one:
         writer, reader = one(), one()
         writer.wait_for(reader)
@@ -56,7 +56,7 @@ def pair(sqlite_database: Database, tmp_path: Path) -> Iterator[tuple[Member, Me
 
 
 def read(member: Member, valid: str | None) -> tuple[str, Reason, int]:
-    """The table's version, why it was answered so, and how often the end of the log was asked for."""
+    """The table's version, the reason for the answer, and how often the end of the log was read."""
     checks = member.server.cache.check.checks
     found, reason = write_ids.read(member.server, valid)
     return found.parameters["version"], reason, member.server.cache.check.checks - checks
@@ -86,7 +86,7 @@ def test_nobody_is_told_of_a_transaction_and_leases_stay(
 
 
 def test_a_list_of_a_transaction_that_memory_does_not_have_is_asked_for_once(pair: tuple[Member, Member]) -> None:
-    """The tag is raised by the check, and the table stays."""
+    """The check updates the tag, and the table remains."""
     writer, reader = pair
     client = writer.server.transactions
     older = list_of(writer.server)
@@ -111,7 +111,7 @@ def test_what_a_transaction_wrote_is_seen_by_its_list(pair: tuple[Member, Member
 
 
 def test_events_of_transactions_are_no_strangers(pair: tuple[Member, Member]) -> None:
-    """A member does not take them for those of another metastore when memory comes to them; it does others."""
+    """A member does not treat them as another metastore's when memory reaches them; it does so for other events."""
     writer, reader = pair
     client = writer.server.transactions
     for _ in range(3):
@@ -125,7 +125,7 @@ def test_events_of_transactions_are_no_strangers(pair: tuple[Member, Member]) ->
 
 
 def test_without_the_exemption_they_would_be(pair: tuple[Member, Member]) -> None:
-    """The mutant of the test before."""
+    """The mutant of the previous test."""
     writer, reader = pair
     reader.shared.transactions_listener = None
     client = writer.server.transactions
@@ -136,7 +136,7 @@ def test_without_the_exemption_they_would_be(pair: tuple[Member, Member]) -> Non
 
 
 def offset_of_the_reader(pair: tuple[Member, Member]) -> str:
-    """What the reader has of a parameter that a commit has set, before it hears the end of the write."""
+    """The parameter set by a commit, as the reader has it before it is notified of the end of the write."""
     writer, reader = pair
     table_id = int(writer.server.objects.reads.tables.get_table(COUNTED).id)
     assert reader.server.store.reads.tables.get_table(COUNTED).parameters[OFFSET] == "0"
@@ -158,7 +158,7 @@ def test_a_commit_that_sets_a_parameter_is_a_write_like_others(pair: tuple[Membe
 def test_a_commit_that_is_taken_for_nothing_is_noticed(
     pair: tuple[Member, Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mutant of the test before."""
+    """The mutant of the previous test."""
     monkeypatch.setattr(scopes, "_changes_nothing", lambda event: event.event_type in ONLY_OF_TRANSACTIONS)
     assert offset_of_the_reader(pair) == "0"
 
@@ -166,7 +166,7 @@ def test_a_commit_that_is_taken_for_nothing_is_noticed(
 def test_an_uncovered_list_is_not_answered_whatever_the_lease_says(
     pair: tuple[Member, Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If memory cannot be brought up to the log, the database answers."""
+    """If memory cannot catch up with the log, the database answers."""
     writer, reader = pair
     client = writer.server.transactions
     txn_id = client.open()
@@ -190,12 +190,12 @@ def test_a_server_under_check_leaves_leases_alone_with_its_transactions(
     assert reader.freshness.holds_lease() and not reader.state.alarm_reason
 
 
-# Tags: what a memory without some of the last events answers, it answers with them
+# Tags: lists that a memory without some of the last events answers must have the same answer with them
 
 
 @given(st.lists(st.tuples(st.sampled_from(("open", "allocate", "commit", "abort")), st.integers(0, 3)), max_size=14))
 def test_a_tag_that_lacks_events_covers_less(steps: list[tuple[str, int]]) -> None:
-    """Of every list that a session was ever given. And nothing that it covers was open then."""
+    """For each list that a session ever got. And nothing that it covers was open then."""
     log = _Log()
     for kind, number in steps:
         log.step(kind, number)
@@ -247,7 +247,7 @@ class _Log:
         self.committed_at.append(frozenset(self.committed))
 
     def tags(self) -> list[ValidWriteIdList]:
-        """That of an entry that was loaded at the beginning, after each event."""
+        """The tag of an entry that was loaded at the beginning, after each event."""
         tracker, tag = TransactionTracker(), self.lists[0][0]
         tags = [tag]
         for event in self.events:

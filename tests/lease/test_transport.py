@@ -1,5 +1,5 @@
-"""Connections between members over real sockets: whoever does not know the secret, breaks off or reads nothing costs
-nobody else anything."""
+"""Connections between members over real sockets: a client that does not know the secret, disconnects or reads nothing
+affects no other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIRST: Message = ("over", 1, 0)
 
 
 class End:
-    """A transport, and what came to it."""
+    """A transport, and what it received."""
 
     def __init__(self, name: str, secret: bytes = SECRET) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class End:
         wait_until(lambda: other.name in self.transport.connected())
 
     def is_heard_by(self, other: End, key: int) -> None:
-        """A message of this one is acknowledged by the other."""
+        """The other acknowledges a message of this one."""
         self.transport.send(other.name, ("writing", key))
         wait_until(lambda: (other.name, ["ack", key, 7]) in self.replies)
 
@@ -78,7 +78,7 @@ def read(connection: socket.socket, count: int) -> bytes:
 
 
 def introduce(to: End, name: str = "c", secret: bytes = SECRET) -> tuple[socket.socket, Channel]:
-    """A caller written for this test, that knows the handshake."""
+    """A client written for this test, which can do the handshake."""
     connection, own = connect(to), challenge()
     connection.sendall(own + name.encode().ljust(64))
     answer = read(connection, CHALLENGE_BYTES + 64 + PROOF_BYTES)
@@ -88,7 +88,7 @@ def introduce(to: End, name: str = "c", secret: bytes = SECRET) -> tuple[socket.
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Whether the other end closed it, without a word."""
+    """Whether the other end closed it silently."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
@@ -105,7 +105,7 @@ def test_messages_and_acknowledgements_go_both_ways(make: Make) -> None:
 
 
 def test_who_does_not_answer_is_called_less_often(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A member that was killed is in the table until the next write. One that answers again is called at once."""
+    """A member that was killed is in the table until the next write. One that answers again is contacted at once."""
     pauses_s: list[float] = []
     sleep = asyncio.sleep
 
@@ -194,7 +194,8 @@ def test_who_cannot_introduce_itself_is_closed_in_time(
 
 
 def test_strangers_take_no_place_of_a_members(make: Make) -> None:
-    """More connections than members may have, that say nothing, or all but the last word: a member comes in at once."""
+    """More connections than members may have, that send nothing, or everything except the end: a member connects at
+    once."""
     a, b = make("a"), make("b")
     with ExitStack() as stack:
         held = []
@@ -222,7 +223,7 @@ def test_who_is_refused_again_and_again_writes_one_line(make: Make, caplog: pyte
 
 
 def test_a_stranger_that_says_too_much_writes_no_trace() -> None:
-    """More than a handshake has come with its beginning: what is read next fails before anybody waits for it."""
+    """More than a handshake arrived at its beginning: the next read fails before anybody waits for it."""
     traces: list[dict[str, Any]] = []
 
     async def refuse() -> None:
@@ -245,7 +246,7 @@ def test_a_stranger_that_says_too_much_writes_no_trace() -> None:
 
 
 def test_a_word_of_another_version_is_answered_with_nothing(make: Make) -> None:
-    """No acknowledgement: the member that said it waits for the lease. The connection stays."""
+    """No acknowledgement: the member that sent it waits for the lease. The connection remains."""
     a, b = make("a"), make("b")
     a.meets(b)
     a.transport.send("b", ("writing soon", 1))
@@ -290,7 +291,7 @@ def test_a_peer_that_reads_nothing_holds_up_nobody_and_no_memory(make: Make, mon
         def is_given_up() -> bool:
             nonlocal asked
             counts = a.transport.counts
-            if counts["sent"] + counts["dropped"] > asked:  # not faster than the loop goes
+            if counts["sent"] + counts["dropped"] > asked:  # not faster than the loop runs
                 asked += 2_000
                 for key in range(2_000):
                     a.transport.send("c", ("written", key, 1, 1))
@@ -304,7 +305,7 @@ def test_a_peer_that_reads_nothing_holds_up_nobody_and_no_memory(make: Make, mon
 
 
 def test_a_connection_on_which_nothing_comes_back_is_replaced(make: Make) -> None:
-    """As after a firewall has forgotten it: nothing arrives, and no side is told."""
+    """As when a firewall has dropped it: nothing arrives, and neither side is notified."""
     a, b = make("a"), make("b")
     with proxy_to("127.0.0.1", b.port) as way:
         a.transport.meet({"b": f"127.0.0.1:{way.port}"})
@@ -318,7 +319,7 @@ def test_a_connection_on_which_nothing_comes_back_is_replaced(make: Make) -> Non
 
 
 def test_who_calls_again_and_again_takes_one_place(make: Make) -> None:
-    """Each connection before is one of which nobody said that it ended. What was said on it comes to an end as well."""
+    """Nobody closed the earlier connections explicitly. What was sent on them ends, too."""
     a, b = make("a"), make("b")
     with ExitStack() as stack:
         held = [stack.enter_context(introduce(b)[0]) for _ in range(transport_module.MAX_CONNECTIONS + 10)]

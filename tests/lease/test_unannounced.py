@@ -1,4 +1,4 @@
-"""A server under `cache.exactness = check` beside members: its writes are never missed by a read by lease."""
+"""A server under `cache.exactness = check` beside members: reads by lease never miss its writes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make(database_url: str, initialize: None, tmp_path: Path) -> Iterator[Callab
 
 
 def log_event(database: Database, meanwhile: Callable[[], object] = lambda: None) -> None:
-    """One event; something else happens while the write is under way."""
+    """One event; something else happens during the write."""
 
     def work(transaction: WriteTransaction) -> None:
         transaction.append_event(EventRow("CREATE_DATABASE", "hive", "not_there", None, "{}", "json-0.2"))
@@ -61,7 +61,7 @@ def guard_of(database: Database) -> UnannouncedWrites:
 def test_reads_by_lease_see_every_write_of_a_server_that_announces_none(
     make: Callable[[float], Member], bystander: Database
 ) -> None:
-    """It writes while the first member joins, until after that has held a lease."""
+    """It writes while the first member joins, until after this has held a lease."""
     log_event(bystander)
     ended = threading.Event()
 
@@ -92,7 +92,7 @@ def test_reads_by_lease_see_every_write_of_a_server_that_announces_none(
 
 
 def looked_before_the_member_came(make: Callable[[float], Member], bystander: Database, trial_s: float) -> bool:
-    """A write that found no members commits when one reads by lease; whether a read missed it."""
+    """A write that found no members commits when one reads by lease. Returns whether a read missed it."""
     found: list[Member] = []
 
     def a_member_joins() -> None:
@@ -113,8 +113,8 @@ def test_a_look_is_not_trusted_longer_than_members_wait(make: Callable[[float], 
 @pytest.mark.mariadb
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 def test_a_look_at_a_replica_is_not_trusted(make: Callable[[float], Member], bystander: Database) -> None:
-    """It may not have the member's row yet, however long that is there: here it comes after the look. Before, where a
-    look was answered was not asked."""
+    """A replica may not have the member's row yet, for any time: here it arrives after the check. Before, it did not
+    matter which server answered a check."""
     text = bystander.history_text
     with bystander.checking() as connection:
         position, history = text.statement(connection).selected_columns
@@ -128,7 +128,7 @@ def test_a_look_at_a_replica_is_not_trusted(make: Callable[[float], Member], bys
 @pytest.mark.mariadb
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 def test_a_first_member_that_does_not_wait_is_noticed(make: Callable[[float], Member], bystander: Database) -> None:
-    """The mutant of the test before."""
+    """The mutant of the previous test."""
     assert looked_before_the_member_came(make, bystander, 0.0)
 
 
@@ -156,6 +156,6 @@ def test_without_members_a_write_asks_once_in_a_while(bystander: Database) -> No
     before = bystander.statements.value()
     for _ in range(5):
         log_event(bystander)
-    if guard_of(bystander)._looked_s == looked_s:  # not where the machine took a second for it
+    if guard_of(bystander)._looked_s == looked_s:  # unless the machine took a second for it
         assert bystander.statements.value() - before == 5 * one_write
     assert not members.has_table(bystander) and guard_of(bystander).waits == 0

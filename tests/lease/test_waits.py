@@ -1,4 +1,4 @@
-"""How long a write waits, whatever the other members do: a lease, and what each bound says. No writer starves."""
+"""How long a write waits, whatever the other members do: a lease, and the value of each bound. No writer starves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.mariadb]
 
 
 def is_deaf_to(other: Member, writer: Member) -> None:
-    """Nothing that `writer` says reaches `other`, for as long as the test runs; all else does."""
+    """No message of `writer` reaches `other` during the test; all others do."""
     send = writer.membership.transport.send
 
     def lose(member: str, message: Any) -> None:
@@ -36,7 +36,8 @@ def is_deaf_to(other: Member, writer: Member) -> None:
 
 @contextmanager
 def writing_all_the_time(member: Member, threads: int) -> Iterator[list[float]]:
-    """So many clients of this member, each with its next write as soon as the last is done; how long each took."""
+    """This many clients of this member, each with its next write as soon as the last is done. Returns how long each
+    took."""
     ended, took_s = threading.Event(), []
     errors: list[BaseException] = []
 
@@ -63,8 +64,8 @@ def writing_all_the_time(member: Member, threads: int) -> Iterator[list[float]]:
 
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 def test_a_member_that_others_cannot_reach_writes_among_them(make: Make) -> None:
-    """It loses its lease, once, and no write: before, it was revoked again whenever its turn came, until its client
-    gave up."""
+    """It loses its lease once, and no write: before, it was revoked again whenever its turn came, until its client gave
+    up."""
     a, b = make(), make()
     a.wait_for(b)
     b.wait_for(a)
@@ -131,7 +132,7 @@ def test_the_row_of_a_member_that_was_killed_is_deleted(make: Make, monkeypatch:
 @pytest.mark.long
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 def test_a_write_that_waits_for_a_stopped_one_is_not_fenced(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others hear that it is under way, although its server waits to fence the one that is stopped."""
+    """Others are notified that it is running, although its server waits to fence the one that is stopped."""
     stopped, writer, other = make(), make(), make()
     for one in (stopped, writer):
         one.wait_for(other)
@@ -153,7 +154,7 @@ def test_a_write_that_waits_for_a_stopped_one_is_not_fenced(make: Make, monkeypa
         threading.Thread(target=write, args=(writer, lambda: attempts.append(writer.state.epoch)), daemon=True)
     )
     threads[1].start()
-    # Long enough for others to give up a write that is not heard of, and to wait for a row that stays locked.
+    # Long enough for others to give up a write without news, and to wait for a row that remains locked.
     assert not threading.Event().wait(5 * LENGTH_S)
     fenced = {row.member for row in other.membership.rows if row.is_fenced}
     go_on.set()
@@ -168,7 +169,7 @@ def test_a_write_that_waits_for_a_stopped_one_is_not_fenced(make: Make, monkeypa
 @pytest.mark.long
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 def test_a_write_waits_for_its_server_to_join_as_long_as_for_the_lock(make: Make) -> None:
-    """A server that is stopped with the lock holds up a join for half a minute and more, and with it a write."""
+    """A server that is stopped with the lock delays a join by half a minute and more, and with it a write."""
     writer = make()
     wait_until(lambda: writer.state.epoch is not None)
     assert writer.server.database.settings.statement_timeout_s > 60

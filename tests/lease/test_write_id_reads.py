@@ -1,4 +1,5 @@
-"""Real servers that read by lease, transactions on all of them: no read with a list but shows what the list permits."""
+"""Real servers that read by lease, with transactions on all of them: each read with a list shows what the list
+permits."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def workload_of(run: Run, seed: int) -> WriteIdWorkload:
 
 
 def violations(run: Run, workload: WriteIdWorkload) -> list[Violation]:
-    """What of the history so far cannot be explained."""
+    """What cannot be explained in the history so far."""
     with closing(Database(run.database_url)) as database:
         changes, write_ids = replay(read_log(database))
     return check(workload.history, changes, write_ids, EXACT)

@@ -1,4 +1,4 @@
-"""Who is busiest: what the space-saving counter promises, whatever names come."""
+"""The busiest names: the guarantees of the space-saving counter, whatever names occur."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page that lists the metrics is what the declarations say, and nothing is exposed that it does not list."""
+"""The page that lists the metrics agrees with the declarations, and nothing else is exposed."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_counts_of_a_thread_that_ended_stay() -> None:
 
 
 def test_threads_that_come_and_go_leave_counts_and_nothing_else() -> None:
-    """The probe of the database alone is a thread each ten seconds: three millions a year."""
+    """The probe of the database alone uses a thread each ten seconds: three million a year."""
     tally, durations = TallyFamily("x_total", "", ("a",)), DurationFamily("x_seconds", "", ("a",))
     held = threading.Event()
 

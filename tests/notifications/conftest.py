@@ -16,7 +16,7 @@ from tests.notifications.log_writer import LogWriter, RecordingSink, UnreliableL
 
 @dataclass
 class Stage:
-    """A poller with all that it works with."""
+    """A poller with all its parts."""
 
     database: Database
     writer: LogWriter
@@ -26,7 +26,7 @@ class Stage:
     poller: Poller
 
     def new_poller(self, header_filter: Callable[[EventHeader], str | None] | None = None, **settings: float) -> Poller:
-        """Another poller of the same log and sink, in place of the first."""
+        """Replaces the first by another poller of the same log and sink."""
         events = EventSettings(**settings)  # type: ignore[arg-type]
         self.poller = Poller(self.log, self.sink, self.clock, events, header_filter=header_filter)
         return self.poller

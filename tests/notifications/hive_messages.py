@@ -23,7 +23,7 @@ def _jackson(version: str) -> tuple[str, ...]:
     return tuple(f"com.fasterxml.jackson.core:{module}:{version}" for module in _JACKSON_MODULES)
 
 
-#: Release to the jars that its messaging classes need; ``hive-exec`` brings everything of Hive's along.
+# Release to the jars that its messaging classes need; ``hive-exec`` contains Hive's other classes.
 RELEASES: dict[str, tuple[str, ...]] = {
     "3.1.3": (
         "org.apache.hive:hive-standalone-metastore:3.1.3",
@@ -58,7 +58,7 @@ _JAVA = 17
 
 
 class HiveMessages:
-    """One release at work; `close` ends it."""
+    """A running release; `close` ends it."""
 
     def __init__(self, release: str) -> None:
         self.release = release
@@ -88,7 +88,7 @@ class HiveMessages:
         return answer
 
     def read(self, method: str, message_format: str, message: str) -> dict[str, Any]:
-        """What the getters of the message that ``method`` makes of it say. Fails if Hive cannot read it."""
+        """What the getters of the message return that ``method`` builds from it. Fails if Hive cannot read it."""
         answer = self._ask("read", method, message_format, _encode(message))
         facts: dict[str, Any] = {}
         for fact in answer.split("\t"):
@@ -99,7 +99,7 @@ class HiveMessages:
         return facts
 
     def write(self, method: str, message_format: str, *arguments: str) -> str:
-        """The message that the builder's ``method`` makes of these arguments (see the functions below)."""
+        """The message that the builder's ``method`` creates from these arguments (see the functions below)."""
         answer = self._ask("write", method, message_format, *arguments)
         if answer.startswith("failed="):
             raise AssertionError(f"Hive {self.release} cannot write it: {_decode(answer[7:])}")

@@ -20,13 +20,13 @@ BUILDER = MessageBuilder()
 
 
 class LogWriter:
-    """Writes to the log of a database, like servers do, and like none does."""
+    """Writes to the log of a database, as servers do, and as none does."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
 
     def append(self, *rows: EventRow) -> int:
-        """Append events in one transaction; the id of the last."""
+        """Appends events in one transaction. Returns the id of the last."""
 
         def work(transaction: object) -> None:
             for row in rows:
@@ -36,7 +36,7 @@ class LogWriter:
         return self.last_event_id()
 
     def create_tables(self, count: int, prefix: str = "t") -> int:
-        """CREATE_TABLE events of ``d.<prefix>1`` and so on, in one transaction; the id of the last."""
+        """CREATE_TABLE events of ``d.<prefix>1`` and so on, in one transaction. Returns the id of the last."""
         return self.append(*(BUILDER.build_create_table(table(f"{prefix}{number}")) for number in range(1, count + 1)))
 
     def last_event_id(self) -> int:

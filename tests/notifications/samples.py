@@ -1,4 +1,4 @@
-"""One write of each kind, its expected row in the log, and what a reader should see in it."""
+"""One write of each kind, its expected row in the log, and what a reader should get from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from hms_cache.notifications.scope import Scope, scope_of_partitions, scope_of_t
 from hms_cache.notifications.tjson import write_struct
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
-# Everything JSON may trip over: quotes, a backslash, control characters, two- to four-byte characters, a solidus.
+# Everything that may be a problem for JSON: quotes, a backslash, control characters, two- to four-byte characters, a
+# slash.
 AWKWARD = 'a"b\\c\x01\x1f\t\né/ß€\u2028😀'
 
 T = TableName("hive", "d", "t")
@@ -100,7 +101,7 @@ def function() -> ttypes.Function:
 
 
 def acid_write(builder: MessageBuilder) -> EventRow:
-    """Hive logs it in TXN_WRITE_NOTIFICATION_LOG alone; hms-cache reads it, and never writes it."""
+    """Hive logs it only in TXN_WRITE_NOTIFICATION_LOG; hms-cache reads it, and never writes it."""
     fields = {
         "txnid": 3,
         "writeId": 1,
@@ -155,7 +156,7 @@ def check_constraint() -> ttypes.SQLCheckConstraint:
 
 @dataclass(frozen=True)
 class Sample:
-    """``build`` makes the row; ``event_class``, ``scope`` and ``details`` are what a reader should get."""
+    """``build`` creates the row; ``event_class``, ``scope`` and ``details`` are what a reader should get."""
 
     name: str
     build: Callable[[MessageBuilder], ev.EventRow]

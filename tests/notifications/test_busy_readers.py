@@ -1,4 +1,4 @@
-"""Clients that read the log, however slowly, hold up no position check and no step of the poller."""
+"""Clients that read the log, however slowly, delay no position check and no step of the poller."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMIT_S = 30
 
 @contextmanager
 def held_up(database: Database, threads: set[int], begun: threading.Semaphore) -> Iterator[None]:
-    """Statements of these threads do not go on before the end."""
+    """Statements of these threads wait until the end."""
     go_on = threading.Event()
 
     def hold(*_: Any) -> None:
@@ -80,7 +80,7 @@ def test_busy_readers_of_the_log_hold_up_no_position_check(method: str, initiali
 
 
 class _Sink:
-    """Holds nothing."""
+    """Caches nothing."""
 
     def apply(self, events: Any, new_position: int) -> None:
         """Nothing to drop."""

@@ -1,4 +1,4 @@
-"""Whatever stands in the log, reading it gives an event that names enough; it never raises (P8)."""
+"""Whatever the log contains, reading it returns an event that names enough; it never raises (P8)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIELDS = sorted(
 
 
 def names_enough(event: ev.Event) -> bool:
-    """What a row names must be in the scope of an event that could not be decoded."""
+    """The scope of an event that could not be decoded must include what the row names."""
     scope = event.scope
     if not isinstance(event, ev.UndecodedEvent) or event.own_table is None:
         return True
@@ -62,7 +62,7 @@ def test_random_bytes_in_a_gzip(event_type: str, database: str | None, table: st
 def test_truncated_gzip(sample: Sample, data: st.DataObject) -> None:
     row = sample.build(MessageBuilder())
     packed = base64.b64decode(row.message)
-    # The message holds the time, so its length is not always the same; what is drawn must not depend on it.
+    # The message contains the time, so its length varies; the generated examples must not depend on it.
     cut = base64.b64encode(packed[: data.draw(st.integers(0, 1 << 16)) % len(packed)]).decode()
     event = read_event(NotificationRow(1, 1, *row._replace(message=cut)[:6]))
     assert isinstance(event, ev.UndecodedEvent)
@@ -108,8 +108,8 @@ def _thrift_partition(*values: Any) -> str:
     ],
 )
 def test_value_that_is_no_text_names_no_partition(event_type: str, message_of: Any, value: Any) -> None:
-    """Python's text of it (``None``, ``5``) would be the name of another partition, and that event would pass over
-    the one that changed."""
+    """Python's text of it (``None``, ``5``) would be the name of another partition, and that event would miss the one
+    that changed."""
     message = json.dumps(message_of(value))
     event = read_event(NotificationRow(1, 1, event_type, "hive", "d", "t", message, "json-0.2"))
     assert event.scope.everything or T in event.scope.tables

@@ -1,4 +1,4 @@
-"""What we write, Hive's own deserializers read; what Hive's own builders write, we read."""
+"""Hive's own deserializers read our messages; we read those of Hive's own builders."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def release(request: pytest.FixtureRequest) -> Iterator[HiveMessages]:
 
 @dataclass(frozen=True)
 class Reading:
-    """How Hive reads the message of a sample, and what its getters should say."""
+    """How Hive reads the message of a sample, and the expected values of its getters."""
 
     method: str
     facts: dict[str, Any]
@@ -166,12 +166,12 @@ def test_hive_reads_what_we_write(release: HiveMessages, name: str) -> None:
         assert not failed
 
 
-# ---- the other way --------------------------------------------------------------------------------------------------
+# ---- the other direction --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Writing:
-    """How Hive writes what a sample of ours writes."""
+    """How Hive writes the event of one of our samples."""
 
     method: str
     arguments: Callable[[], list[str]]
@@ -245,7 +245,7 @@ WRITINGS: dict[str, Writing] = {
     ),
     "drop constraint": Writing("buildDropConstraintMessage", lambda: [hive.text("d"), hive.text("t"), hive.text("pk")]),
     "open transactions": Writing("buildOpenTxnMessage", lambda: [hive.number(3), hive.number(5)]),
-    # 4.1 adds databases and write ids, and still no tables (HIVE-28976).
+    # 4.1 adds databases and write ids, but still no tables (HIVE-28976).
     "commit transaction": Writing(
         "buildCommitTxnMessage",
         lambda: [hive.number(3), _texts("list", "d", "d2"), hive.many("list", hive.number(1), hive.number(2))],
@@ -357,7 +357,7 @@ def test_we_read_what_hive_writes(release: HiveMessages, name: str) -> None:
 
 
 def compare_objects(theirs: Any, ours: Any) -> None:
-    """The embedded objects of Hive's message against those of ours."""
+    """The embedded objects of Hive's message compared with ours."""
     for name in (
         "table", "before", "after", "database", "partition", "function", "statistics", "constraints",
         "partition_objects",
@@ -366,7 +366,7 @@ def compare_objects(theirs: Any, ours: Any) -> None:
             continue
         one, other = getattr(theirs, name)(), getattr(ours, name)()
         if one is None and theirs.header.event_type == "DROP_DATABASE":
-            continue  # 3.1 leaves it out
+            continue  # 3.1 omits it
         assert comparable(one) == comparable(other), name
 
 
@@ -382,7 +382,7 @@ def comparable(value: Any) -> Any:
     return value
 
 
-# ---- what follows from them -----------------------------------------------------------------------------------------
+# ---- the consequences -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ALTERS)
@@ -403,7 +403,7 @@ def test_an_alter_keeps_partitions_by_what_hive_writes_of_it_as_by_ours(release:
             if is_truncate:
                 assert not what_stays(event).partitions
             else:
-                # 3.1 has no field for some of them: it cannot have changed them either.
+                # 3.1 has no field for some of them, so it cannot have changed them.
                 assert what_stays(event).partitions == keeps, (name, message_format)
 
 

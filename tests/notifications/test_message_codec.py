@@ -1,4 +1,4 @@
-"""What the builder writes, the reader understands; and what the reader does with rows that are not like that."""
+"""The reader decodes what the builder writes; and its behavior for rows of other kinds."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rewritten(row: EventRow, **fields: Any) -> NotificationRow:
 def test_reader_understands_what_the_builder_wrote(sample: Sample, message_format: MessageFormat) -> None:
     row = sample.build(MessageBuilder(message_format))
     assert row.message_format == message_format.value
-    assert row.message.isascii()  # the column is latin1 where Hive's script made it
+    assert row.message.isascii()  # the column is latin1 if Hive's script created it
     event = read_event(stored(row, 42))
     assert type(event) is sample.event_class
     assert event.event_id == 42
@@ -197,7 +197,7 @@ def test_label_of_the_row_decides() -> None:
 
 
 def test_messages_of_all_lengths_are_what_any_gzip_reads() -> None:
-    """The window is as large as the message; nothing that another window would find is lost."""
+    """The window is as large as the message; another window would find no more repetitions."""
     draw = random.Random(5)
     lengths = [*range(130), *(2**power + more for power in range(7, 18) for more in (-1, 0, 1))]
     for length in lengths:
@@ -275,7 +275,7 @@ def test_partition_event_without_a_readable_table_means_the_whole_table() -> Non
 
 
 def test_listed_objects_and_maps_that_do_not_fit_together() -> None:
-    """The maps win, then the whole table."""
+    """The maps have precedence, then the whole table."""
     row = next(MessageBuilder().build_add_partitions(table(), [partition("1", "x"), partition("2", "y")]))
     both = {samples.T: frozenset([("1", "x"), ("2", "y")])}
     for listed in ([], None, ["{"], ["{", "{}"], ['{"2":{"str":"d"}}', '{"1":{"lst":7}}']):
@@ -305,7 +305,7 @@ def test_range_of_opened_transactions_is_not_spelled_out() -> None:
     assert read_event(rewritten(row, fromTxnId=9, toTxnId=2)).scope == Scope(all_transactions=True)
 
 
-# ---- what cannot be understood --------------------------------------------------------------------------------------
+# ---- what cannot be decoded -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_altered_partitions_of_one_event_share_their_write_id() -> None:
 
 @pytest.mark.parametrize("name", ["repl.source.for", "repl.last.id", "hive.repl.ckpt.key", '"repl.incompatible"'])
 def test_what_replication_keeps_in_a_database_is_told_to_no_replica(name: str) -> None:
-    """`AlterDatabaseEvent.filterOutReplProps` of Hive 4: `REPL LOAD` would make them its own."""
+    """`AlterDatabaseEvent.filterOutReplProps` of Hive 4: `REPL LOAD` would apply them."""
     mine = {name: "1", "bootstrap.dump.state.1f": "ACTIVE"}
     before, after = samples.database(), samples.database()
     before.parameters, after.parameters = {"k": "1", **mine}, {"k": "2", "replica": "3", **mine}
@@ -425,7 +425,7 @@ WIDE, MANY = 2_000, 500
 
 
 def test_events_of_many_partitions_are_made_one_by_one() -> None:
-    """Each holds a table of any width: all of them together may be more than the memory takes."""
+    """Each contains a table of any width: all of them together may exceed the memory."""
     wide, changed = table(), partition("1", "x")
     changed.sd.cols = wide.sd.cols = [ttypes.FieldSchema(f"column{number}", "int", None) for number in range(WIDE)]
     statistics = ttypes.ColumnStatistics(ttypes.ColumnStatisticsDesc(False, "d", "t"), [])

@@ -65,7 +65,7 @@ def test_head_and_pages(writer: LogWriter) -> None:
 
 
 def test_the_head_and_a_page_are_read_together(writer: LogWriter) -> None:
-    """As one after the other, on one connection: what the head counts is in the page, or it is not exhausted."""
+    """As one after the other, on one connection: the page contains what the head counts, or is not complete."""
     log = NotificationLog(writer.database)
     head, page = log.read(0, 10)
     assert (head.last_event_id, list(page.rows), page.exhausted) == (0, [], True)
@@ -105,7 +105,7 @@ def test_large_messages_come_in_smaller_pages(writer: LogWriter, monkeypatch: py
     assert 3 < len(page.rows) < 30
     assert page.exhausted is False
     writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", "x" * 50_000, "json-0.2") for _ in range(5)))
-    assert [row.event_id for row in fetch(30, 1000).rows] == [31, 32]  # never one alone: a poller would stand still
+    assert [row.event_id for row in fetch(30, 1000).rows] == [31, 32]  # never one alone: a poller would be stuck
 
 
 @pytest.mark.parametrize("way", ["fetch", "read"])
@@ -122,7 +122,7 @@ def test_no_statement_brings_many_long_messages(writer: LogWriter, monkeypatch: 
         return whole_rows(read, longest, known_event_id)
 
     monkeypatch.setattr(notification_log, "_whole_rows", noting)
-    # Few short ones make it likely that many fit, and then long ones come; or long ones at once.
+    # A few short ones suggest that many fit, and then long ones follow; or long ones at once.
     lengths = [*[1] * 25, *[9_000] * 4, 1, 300, *[9_000] * 2, *[10] * 60, 500, 9_000]
     writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", "x" * length, "json-0.2") for length in lengths))
     fetch, found = pages_of(NotificationLog(writer.database), way), list[int]()
@@ -140,7 +140,7 @@ def test_no_statement_brings_many_long_messages(writer: LogWriter, monkeypatch: 
 def test_a_known_event_is_recognized_without_its_long_message(
     writer: LogWriter, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """Every poll of every server would read it again: a table with a parameter of 100 MB."""
+    """Each poll of each server would read it again: a table with a parameter of 100 MB."""
     monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", 4 * MAX_RECOGNIZED)
     log = NotificationLog(writer.database)
     some = "ü" * RECOGNIZED_END
@@ -296,7 +296,7 @@ def test_events_count(writer: LogWriter) -> None:
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_a_count_with_a_limit_ends_there(writer: LogWriter) -> None:
-    """A replication that asks whether there is anything new does not have all of a long log counted."""
+    """A replication that asks whether there are new events does not cause a whole long log to be counted."""
     log = NotificationLog(writer.database)
     writer.create_tables(500)
     steps = 0
@@ -343,7 +343,7 @@ def test_no_hole_opens_behind_a_younger_event(writer: LogWriter) -> None:
 @pytest.mark.parametrize("ahead", [[1, 2, 3], [3, 4, 5, 6, 7, 8], [9, 12]])
 @pytest.mark.parametrize("batch", [2, 100])
 def test_times_that_are_to_come_keep_nothing(writer: LogWriter, ahead: list[int], batch: int) -> None:
-    """A server whose clock was years ahead wrote some events: the log would grow until that time comes."""
+    """A server whose clock was years ahead wrote some events: the log would grow until that time."""
     writer.create_tables(12)
     writer.set_time(NOW_S - 100, *range(1, 11))
     writer.set_time(NOW_S - 10, 11, 12)
@@ -354,7 +354,7 @@ def test_times_that_are_to_come_keep_nothing(writer: LogWriter, ahead: list[int]
 
 
 def test_times_that_are_to_come_tell_nothing(writer: LogWriter) -> None:
-    """This server's clock is behind, or all events are of a server whose clock is ahead: nothing is known to be old."""
+    """This server's clock is behind, or all events are from a server whose clock is ahead: none is known to be old."""
     writer.create_tables(6)
     writer.set_time(NOW_S + 1_000_000, *range(1, 7))
     cleaner = EventCleaner(writer.database, ManualClock(epoch_s=NOW_S))

@@ -181,7 +181,7 @@ def test_other_server(running: Stage) -> None:
 
 
 def test_id_that_stands_in_the_log_twice(running: Stage) -> None:
-    # Hive releases without the unique index could do this; SQLite's schema has the index, so it has to go.
+    # Hive releases without the unique index could do this; SQLite's schema has the index, so it is dropped.
     running.writer.create_tables(3)
     with running.database.writing() as connection:
         connection.exec_driver_sql('DROP INDEX "NOTIFICATION_LOG_EVENT_ID"')
@@ -390,7 +390,7 @@ def test_wait_across_a_hole(running: Stage) -> None:
 
 
 def test_waiting_readers_share_a_step(running: Stage) -> None:
-    """One leads, the others wait for it; who comes while it is reading needs a step that begins later."""
+    """One leads, the others wait for it; a reader that arrives while it is reading needs a step that begins later."""
     reading, go_on = threading.Event(), threading.Event()
 
     def block_once() -> None:
@@ -415,7 +415,7 @@ def test_waiting_readers_share_a_step(running: Stage) -> None:
 
 
 def test_reader_that_came_during_a_step_gets_one_that_began_later(running: Stage) -> None:
-    """The step on its way read the log's end before the write; it must not tell this reader that there is nothing."""
+    """The current step read the log's end before the write; it must not report to this reader that there is nothing."""
     applying, go_on, wrote = threading.Event(), threading.Event(), []
 
     def block_once() -> None:
@@ -523,7 +523,7 @@ def test_counters_and_rates(running: Stage) -> None:
 def test_a_batchs_duration_is_that_of_reading_and_of_applying_it(
     running: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Impala's `avg-events-fetch-duration`: to fetch a batch of events and process it."""
+    """Impala's `avg-events-fetch-duration`: the time to fetch and process a batch of events."""
     fetch, apply = running.log.fetch, running.sink.apply
 
     def slow_fetch(*place: int | None) -> Any:
@@ -573,7 +573,7 @@ def test_status_keeps_its_time_and_reason(running: Stage) -> None:
 
 
 def test_head_that_runs_ahead_of_the_sequence_row_is_a_hole(running: Stage) -> None:
-    """The sequence says that event 9 exists; no row does."""
+    """According to the sequence, event 9 exists; there is no row."""
     running.writer.execute(update(NOTIFICATION_SEQUENCE).values(NEXT_EVENT_ID=10))
     running.poller.step()
     assert_healed(running, 9, "events 4 to 9 are missing")

@@ -1,4 +1,4 @@
-"""Every command in every status."""
+"""Each command in each status."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_cell(running: Stage, status: PollerStatus, command: PollerCommand) -> N
         GIVE[command](running.poller)
         expected = move
         if command is PollerCommand.FAIL and status is PollerStatus.ERROR:
-            assert running.poller.status_report() == before  # the first reason stays
+            assert running.poller.status_report() == before  # the first reason remains
         elif move is not status:
             assert running.poller.status_report().since_s == running.clock.epoch_s()
     elif command is PollerCommand.FAIL:
@@ -62,12 +62,12 @@ def test_cell(running: Stage, status: PollerStatus, command: PollerCommand) -> N
         assert running.poller.status_report() == before
         expected = status
     assert running.poller.status is expected
-    assert running.sink.resets == []  # commands ask, steps do
+    assert running.sink.resets == []  # commands request, steps execute
     follow_up(running, expected, command)
 
 
 def follow_up(running: Stage, status: PollerStatus, command: PollerCommand) -> None:
-    """What the next step makes of the status."""
+    """The status after the next step."""
     result = running.poller.step()
     if status is PollerStatus.ACTIVE:
         assert result.outcome is StepOutcome.CAUGHT_UP
@@ -150,7 +150,7 @@ def test_command_that_comes_while_everything_is_dropped(running: Stage) -> None:
 
 @pytest.mark.parametrize("command", ["resync", "seek"])
 def test_command_that_comes_during_a_step_is_not_left_to_the_next_poll(command: str, running: Stage) -> None:
-    """Whoever steps at intervals is told, and finds the other step on its way: it is to come again soon."""
+    """A thread that steps at intervals is notified, and finds another step running: it must come back soon."""
     poller = running.new_poller(poll_interval_s=0)
     poller.start()
     poller.step()

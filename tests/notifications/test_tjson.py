@@ -85,7 +85,7 @@ def test_form_is_java_s() -> None:
 
 
 def test_list_as_map_key_stands_bare() -> None:
-    # Java writes the key without quotes, which no JSON parser takes.
+    # Java writes the key without quotes, which no JSON parser accepts.
     info = ttypes.SkewedInfo(["c"], [["1"], ["2"]], {("1", 'x"'): "l1", ("2",): "l2"})
     written = tjson.write_struct(info)
     assert '{["str",2,"1","x\\""]:"l1",["str",1,"2"]:"l2"}' in written

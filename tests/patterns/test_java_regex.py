@@ -92,7 +92,7 @@ def test_memory_is_limited() -> None:
 
 @st.composite
 def expressions(draw: st.DrawFn) -> str:
-    """Of the part that Java and Python have in common."""
+    """In the part that Java and Python have in common."""
     atoms = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\.", r"\n", "^", "$", r"\w"])
     nodes = st.recursive(
         atoms,

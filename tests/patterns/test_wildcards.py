@@ -73,7 +73,7 @@ def test_names(pattern: str, names: list[str]) -> None:
 
 
 def _any_like(patterns: tuple[str, ...] | None, name: str) -> bool:
-    """What the database would let through."""
+    """What the database would accept."""
     from hms_cache.expressions.like_pattern import sql_pattern
 
     return patterns is None or any(sql_pattern(pattern).matches(name) for pattern in patterns)

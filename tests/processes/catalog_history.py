@@ -46,7 +46,7 @@ def catalog_by_tables(connection: Connection) -> Catalog:
 
 
 def catalog_by_events(connection: Connection) -> Catalog:
-    """What is left when the whole log is replayed."""
+    """The catalog after the whole log is replayed."""
     rows = connection.execute(
         text(
             'SELECT "EVENT_ID", "EVENT_TYPE", "DB_NAME", "TBL_NAME", "MESSAGE" FROM "NOTIFICATION_LOG"'
@@ -61,7 +61,7 @@ def catalog_by_events(connection: Connection) -> Catalog:
 
 
 def last_event_id(connection: Connection) -> int:
-    """The last one given out."""
+    """The last assigned id."""
     statement = 'SELECT "NEXT_EVENT_ID" FROM "NOTIFICATION_SEQUENCE"'.replace(*_quotes(connection))
     return int(connection.execute(text(statement)).scalar_one()) - 1
 

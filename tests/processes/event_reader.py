@@ -1,4 +1,4 @@
-"""Reads new events of the notification log repeatedly, like any other process.
+"""Repeatedly reads new events of the notification log, like any other process.
 
 Argument: the database's URL. Ends when its standard input does, after a last read. Prints a line for each event that
 came out of order or after a gap, then ``read N``.
@@ -11,7 +11,7 @@ import sys
 
 from sqlalchemy import create_engine, text
 
-#: Between two looks. Short, so that a hole that closes again is seen.
+# Between two reads. Short, so that a gap that is filled later is detected.
 PAUSE_S = 0.002
 
 

@@ -1,7 +1,7 @@
-"""Servers that die by SIGKILL between the steps of a write that touches directories and the database (P10).
+"""Servers that are killed (SIGKILL) between the steps of a write that touches directories and the database (P10).
 
-After each death: no row has lost its files but where `docs/operations.md` says so, nothing that was acknowledged before
-is gone, and the same call made again by a client ends as if nothing had happened.
+After each kill: no row has lost its files except where `docs/operations.md` says so, nothing acknowledged before is
+lost, and the same call repeated by a client ends as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PURGE = EnvironmentContext({"ifPurge": "true"})
 
 
 class MortalServer(ServerProcess):
-    """A server whose death can be ordered."""
+    """A server that can be killed at a given point."""
 
     is_program_late = True
 
@@ -58,7 +58,7 @@ class MortalServer(ServerProcess):
         )
 
     def die_at(self, point: CrashPoint, call: Callable[[Any], object]) -> None:
-        """Makes the call, during which the server must die at this point, and starts it again."""
+        """Makes the call, during which the server must die at this point, and restarts it."""
         self.orders.write_text(point)
         try:
             with connected(self.port) as client, pytest.raises((TTransportException, OSError, EOFError)):
@@ -92,7 +92,7 @@ def server(
 
 
 class World:
-    """One database of a case, and what lies in it."""
+    """One database of a case, and its contents."""
 
     def __init__(self, server: MortalServer, name: str) -> None:
         self.server = server
@@ -123,7 +123,7 @@ class World:
         place.write_text("/".join(path))
 
     def locations(self, client: Any) -> dict[str, Path]:
-        """Where each table and partition lies."""
+        """The location of each table and partition."""
         found = {}
         for name in client.get_all_tables(self.name) if self.name in client.get_all_databases() else ():
             table = client.get_table(self.name, name)
@@ -388,7 +388,7 @@ def test_nothing_is_lost_and_a_repeat_works(server: MortalServer, kind: str, poi
     server.die_at(point, lambda client: case.call(world, client))
 
     with connected(server.port) as client:
-        # What is there now: all rows of before, or those of after.
+        # The current contents: all rows from before, or those from after.
         rows = world.locations(client)
         if is_committed:
             assert set(rows) == case.tables

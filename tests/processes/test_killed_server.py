@@ -19,7 +19,7 @@ WRITERS = 4
 
 
 class Acknowledgements:
-    """Counts what writers were told."""
+    """Counts the acknowledgements of writers."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -32,7 +32,7 @@ SERVERS = pytest.mark.parametrize("kind", [pytest.param(kind, marks=getattr(pyte
 
 @contextmanager
 def silent_tables(url: str, kind: str) -> Iterator[None]:
-    """Who reads or writes a table waits for an answer meanwhile."""
+    """A client that reads or writes a table waits for a reply meanwhile."""
     with closing(Database(url)) as database, database.write_engine.connect() as connection:
         connection.exec_driver_sql(LOCKING[kind])
         yield
@@ -90,7 +90,7 @@ def test_a_command_that_waits_for_the_database(kind: str, start_server: ServerSt
 def test_tasks_that_wait_for_the_database(
     kind: str, tmp_path: Path, database_servers: ServerLookup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host that is gone closes no connection, and a statement may take minutes: all tasks end all the same."""
+    """A host that is gone closes no connection, and a statement may take minutes: all tasks end anyway."""
     databases = database_servers(kind)
     url = databases.initialized_database()
     real = make_url(url)

@@ -28,16 +28,16 @@ from tests.servers import PATIENCE_S, ServerProcess, server_process
 
 WRITERS_OF_EACH = 4
 FIGHT_S = 60
-#: Names that all writers fight for.
+# Names that all writers use.
 SHARED_NAMES = 6
 
-#: What losing a race may look like: somebody else was first. Anything else is a defect.
+# Possible results of losing a race: another client was first. Anything else is a defect.
 LOST_RACES = (AlreadyExistsException, NoSuchObjectException, InvalidOperationException, InvalidObjectException)
 
 
 @contextmanager
 def following(url: str) -> Iterator[list[str]]:
-    """A process that reads the log; what it printed is in the list afterwards."""
+    """A process that reads the log; its output is in the list afterwards."""
     root = Path(__file__).parents[2]
     reader = subprocess.Popen(
         [sys.executable, "-m", "tests.processes.event_reader", url],
@@ -57,7 +57,7 @@ def following(url: str) -> Iterator[list[str]]:
 
 
 class Fight:
-    """One client's calls until the time is up."""
+    """One client's calls until the time is over."""
 
     def __init__(self, name: str, seed: int) -> None:
         self._name = name

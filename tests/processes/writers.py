@@ -48,7 +48,7 @@ def connected(port: int) -> Any:
 
 
 def create_database(port: int) -> None:
-    """The one that writers work in."""
+    """The database in which writers work."""
     with connected(port) as client:
         client.create_database(Database(name=DATABASE))
 
@@ -71,8 +71,8 @@ def new_partition(table: str, value: str) -> Partition:
 class Writer:
     """Works with tables of its own until the connection breaks.
 
-    `sure` is the catalog (of its tables) that it was told of. If its last call was not answered, `doubtful` is the
-    catalog as it is if that call was done nevertheless.
+    `sure` is the acknowledged catalog (of its tables). If its last call was not answered, `doubtful` is the catalog if
+    that call was executed.
     """
 
     def __init__(self, name: str, seed: int, acknowledged: Callable[[], None]) -> None:
@@ -84,7 +84,7 @@ class Writer:
         self.doubtful: Catalog | None = None
 
     def run(self, port: int) -> None:
-        """Write until the server is gone."""
+        """Writes until the server is gone."""
         with suppress(TTransportException, OSError, EOFError), connected(port) as client:
             while True:
                 call, outcome = self._choose()

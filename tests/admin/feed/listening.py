@@ -39,7 +39,7 @@ class Listener:
         source: str = "127.0.0.1",
         **query: str | list[str],
     ) -> None:
-        """`receive_bytes`: what its socket holds, unread."""
+        """`receive_bytes`: how much its socket buffers unread."""
         assert running.service.management_address is not None
         self.connection = http.client.HTTPConnection(
             *running.service.management_address, timeout=30, source_address=(source, 0)
@@ -94,7 +94,7 @@ class Listener:
         raise AssertionError("nothing but heartbeats")
 
     def changes(self, count: int) -> list[Any]:
-        """The data of so many events."""
+        """The data of this many events."""
         found = [self.next() for _ in range(count)]
         assert [one.kind for one in found] == ["change"] * count, found
         return [one.data for one in found]

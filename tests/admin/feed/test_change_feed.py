@@ -88,7 +88,7 @@ def log_of(running: Running) -> Iterator[Connection]:
 
 
 def logged(running: Running) -> list[dict[str, object]]:
-    """The log as it stands in the database: the oracle."""
+    """The log in the database: the oracle."""
     names = ("event_id", "event_time_s", "event_type", "catalog", "database", "table")
     columns = (LOG.EVENT_ID, LOG.EVENT_TIME, LOG.EVENT_TYPE, LOG.CAT_NAME, LOG.DB_NAME, LOG.TBL_NAME)
     with log_of(running) as connection:
@@ -97,7 +97,7 @@ def logged(running: Running) -> list[dict[str, object]]:
 
 
 def clean(running: Running, up_to: int) -> None:
-    """Deletes events as a cleaner does."""
+    """Deletes events like a cleaner."""
     with log_of(running) as connection:
         connection.execute(delete(NOTIFICATION_LOG).where(LOG.EVENT_ID <= up_to))
 
@@ -192,7 +192,7 @@ def test_a_place_that_is_gone(running: Running) -> None:
         listener.changes(len(logged(running)))
         place = listener.last_id
     last = int(place.partition("-")[0])
-    # All up to the place and no further: nothing is missing.
+    # All up to the position and no further: nothing is missing.
     make_table(running, "gone", "t0")
     clean(running, last)
     with closing(Listener(running, last_id=place)) as listener:
@@ -231,7 +231,7 @@ def test_places_of_listeners_are_their_own(running: Running) -> None:
     def count() -> float:
         return running.sources.metrics.registry.get_sample_value("hms_cache_change_feed_listeners") or 0
 
-    while count():  # those of tests before
+    while count():  # those of previous tests
         assert running.ask("/livez")[0] == 200
     listeners = [Listener(running) for _ in range(4)]
     assert [one.status for one in listeners] == [200] * 4 and count() == 4
@@ -248,12 +248,12 @@ def test_places_of_listeners_are_their_own(running: Running) -> None:
 
 
 def test_who_leaves_while_its_place_in_the_log_is_looked_for_takes_no_place(running: Running) -> None:
-    """A connection that is closed before the answer: the database is asked meanwhile, and the answer is nobody's."""
+    """A connection that is closed before the reply: the database is read meanwhile, and nobody gets the reply."""
     assert running.service.management_address is not None
     for _ in range(20):
         with socket.create_connection(running.service.management_address, timeout=30) as left:
             left.sendall(b"GET /changes HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    for _ in range(2):  # places in the log are looked for in turn: those of who left before these
+    for _ in range(2):  # positions in the log are looked up in turn: those of disconnected listeners before these
         with closing(Listener(running)) as listener:
             assert listener.status in (200, 503)
     for _ in range(1000):
@@ -272,7 +272,8 @@ def test_heartbeats_carry_the_place(running: Running) -> None:
 
 
 def test_the_place_moves_on_while_every_event_is_left_out(tmp_path: Path) -> None:
-    """Events come without a pause, none of which it wants: silence would cut it off, and its place be cleaned away."""
+    """Events occur constantly, none of which it wants: silence would get it disconnected, and its position be cleaned
+    away."""
     running = Running(tmp_path, admin__listener_heartbeat_s=1, events__poll_interval_s=0.1)
     heard = threading.Event()
 
@@ -314,7 +315,7 @@ def test_a_slow_one_is_told_and_others_are_not_kept(tmp_path: Path) -> None:
         count = 45
         with ThreadPoolExecutor(1) as thread:
             read = thread.submit(quick.changes, count)
-            for number in range(count):  # 9 MB, more than its socket and what is kept hold
+            for number in range(count):  # 9 MB, more than its socket and the buffer hold
                 make_table(running, "d", f"t{number}", "x" * 200_000)
             assert [one["table"] for one in read.result(timeout=60)] == [f"t{number}" for number in range(count)]
         seen = 0
@@ -335,7 +336,7 @@ def test_a_slow_one_is_told_and_others_are_not_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("max_response", [1, 2])
 def test_few_events_in_an_answer_to_clients_are_no_end_of_the_feed(max_response: int, tmp_path: Path) -> None:
-    """With `events.max_response = 1` it was silent for ever: the row of its place was all that it was answered."""
+    """With `events.max_response = 1`, it was silent for ever: it only got the row at its position."""
     running = Running(tmp_path, events__poll_interval_s=0.1, events__max_response=max_response)
     try:
         make_database(running, "d")
@@ -349,7 +350,7 @@ def test_few_events_in_an_answer_to_clients_are_no_end_of_the_feed(max_response:
 
 
 def test_one_that_catches_up_with_long_messages_reads_each_a_few_times(tmp_path: Path) -> None:
-    """What is sent at once is a small part of what was read at once, and nothing is kept for one listener."""
+    """The part sent at once is small compared with the part read at once, and nothing is kept for one listener."""
     running = Running(tmp_path, events__poll_interval_s=0.1)
     try:
         make_database(running, "d")
@@ -417,7 +418,7 @@ def test_a_thousand_listeners(tmp_path: Path) -> None:
 def test_a_listener_reads_nothing_older_than_what_it_heard(
     tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLookup
 ) -> None:
-    """P3: who reads again what an event names would else keep the state of before it."""
+    """P3: a listener that reads again what an event names would otherwise keep the previous state."""
     databases = database_servers("sqlite")
     url = databases.initialized_database()
     settings: dict[str, object] = {"database__url": url, "events__poll_interval_s": 0}
