@@ -48,7 +48,7 @@ def sketch_of(distinct: int) -> bytes:
 
 
 class Catalog:
-    """Objects made over one connection; external tables, so that no directories are made."""
+    """Objects created over one connection; external tables, so that no directories are created."""
 
     def __init__(self, uri: str) -> None:
         self.client = MetastoreClient(uri)

@@ -1,4 +1,4 @@
-"""What is kept alive by heartbeats outlives a metastore that restarts, or whose database is away for a while."""
+"""What heartbeats keep alive survives a restart of the metastore, or a short outage of its database."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GONE: list[Exception] = [NoSuchLockException("no"), NoSuchTxnException("no"), Tx
 
 
 class Metastore:
-    """Instead of a client: answers heartbeats as `heartbeat` says, by their number from 1 on."""
+    """Replaces a client: answers heartbeats as `heartbeat` says, by their number from 1 on."""
 
     def __init__(self, timeout: str, heartbeat: Callable[[int], Exception | None]) -> None:
         self.timeout = timeout
@@ -55,7 +55,7 @@ class Metastore:
         return self
 
     def silence(self, _: int) -> Exception:
-        """What a client meets when the metastore's machine is gone."""
+        """What a client gets when the metastore's machine is gone."""
         threading.Event().wait(min(self.call_timeout_s, 10.0))
         return OutcomeUnknownError("timed out")
 
@@ -125,7 +125,7 @@ def test_a_lease_is_lost_before_its_time_is_over(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_lease_is_lost_before_its_time_is_over_where_a_metastore_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or another job would have it while this one still works on the table."""
+    """Otherwise, another job could get it while this one still works on the table."""
     metastore = Metastore("5s", lambda _: None)
     metastore.heartbeat = metastore.silence
     with held(monkeypatch, metastore) as one:

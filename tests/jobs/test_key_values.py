@@ -1,4 +1,4 @@
-"""Values of directories' names by the type of their key, as Hive's metastore reads them."""
+"""Values in directories' names by the type of their key, as Hive's metastore reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hms_cache.jobs.frame.key_values import java_float_text, value_reader
 from hms_cache.metadata.partition_names import escape_path_name
 
-#: What Java 8 to 21 answer alike.
+# Equal in Java 8 to 21.
 JAVA_DOUBLES = {
     0.0: "0.0",
     1.0: "1.0",

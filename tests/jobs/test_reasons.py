@@ -1,4 +1,4 @@
-"""Why something failed: the cause is told, once, without traces."""
+"""The reason of a failure: its cause is reported once, without tracebacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job under spark-submit, with the package out of its wheel."""
+"""A job under spark-submit, with the package from its wheel."""
 
 from __future__ import annotations
 

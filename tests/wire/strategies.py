@@ -18,7 +18,7 @@ _names = st.text(st.characters(codec="utf-8"), max_size=12)
 
 
 def values(field_type: int, detail: Any, depth: int = 0) -> st.SearchStrategy[Any]:
-    """Values of one field type, as it stands in a `thrift_spec`."""
+    """Values of one field type, in the form of a `thrift_spec`."""
     if field_type in _BITS:
         bits = _BITS[field_type]
         return st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
@@ -88,7 +88,7 @@ def filled(struct_class: Any, source: random.Random, depth: int = 0) -> Any:
 
 
 def framed(encoding: Encoding, message: bytes) -> bytes:
-    """The message as it goes over a connection of this encoding."""
+    """The message as sent over a connection of this encoding."""
     return len(message).to_bytes(4, "big") + message if encoding.framed else message
 
 

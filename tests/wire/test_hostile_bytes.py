@@ -40,7 +40,7 @@ def sample(encoding: Encoding, name: str, seed: int = 0) -> bytes:
 
 
 def read(data: bytes, portion: int) -> int:
-    """Read to the end or to the first error; how many messages there were."""
+    """Reads to the end or to the first error. Returns the number of messages."""
     reader = MessageReader(max_message_bytes=1 << 20)
     count = 0
     try:
@@ -117,8 +117,8 @@ def test_bytes_cut_out_and_put_in(encoding: Encoding, name: str, start: int, rem
     ("size", "told"), [(0x7FFFFFFF, "its frame's or a message's"), (0xFFFFFFFF, "negative length")]
 )
 def test_a_size_that_is_said_is_not_the_limit_that_is_told(framed: bool, field: bytes, size: int, told: str) -> None:
-    """Of a container in a field that the method does not know. The decoder's own sentence has its limit in it, which is
-    the length of the frame: an operator would raise the setting."""
+    """For a container in a field that the method does not have. The decoder's own text contains its limit, which is the
+    length of the frame: an operator would raise the setting."""
     message = b"\x80\x01\0\x01\0\0\0\x07getName\0\0\0\x01" + field + size.to_bytes(4, "big")
     reader = MessageReader(max_message_bytes=1 << 20)
     with pytest.raises(WireError) as raised:

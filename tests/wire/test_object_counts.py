@@ -1,4 +1,4 @@
-"""Objects of a message are counted seldom: to count them, the interpreter goes through all memory of the process."""
+"""Objects of a message are counted rarely: a count scans all memory of the process."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_counts_by_length(
 def test_a_message_in_small_portions_is_counted_by_its_bytes_not_by_its_portions(
     encoding: Encoding, portion_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And it is decoded as if it came whole."""
+    """And it is decoded as if it had arrived completely."""
     counts = 0
 
     def counted() -> int:
@@ -71,13 +71,13 @@ def test_a_message_in_small_portions_is_counted_by_its_bytes_not_by_its_portions
         reader.feed(data[start : start + portion_bytes])
         message = reader.next_message()
     assert message is not None and message.args == arguments
-    # Each sample is of 128 bytes, and they are 4 KiB apart. At both ends of a portion it was once for each.
+    # Each sample is of 128 bytes, and they are 4 KiB apart. At both ends of a portion, it was once for each.
     portions_of_samples = len(data) / 4096 * (128 / portion_bytes + 2)
     assert counts <= 2 * 2 * portions_of_samples
 
 
 def test_bytes_that_are_waited_for_do_not_wake_the_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text of a megabyte that comes byte by byte is one thing that is missing."""
+    """A text of a megabyte that arrives byte by byte is one missing value."""
     reader = MessageReader()
     reader.feed(PARTIAL_TEXT)
     assert reader.next_message() is None
@@ -101,7 +101,7 @@ def test_objects_without_content_are_found_in_small_portions(
     monkeypatch: pytest.MonkeyPatch, portion_bytes: int
 ) -> None:
     """Wherever they begin: no client knows where samples are."""
-    # However long a count takes here, beside all that this process holds.
+    # However long a count takes here, with everything else in this process.
     monkeypatch.setattr(streaming, "_TIMES_A_COUNT", 0)
     honest = b"\x0b\x00\x02\0\0\0\x08a struct\x00" * 500
     head = HEAD + b"\x0c" + (1 << 20).to_bytes(4, "big") + honest
@@ -118,7 +118,8 @@ def test_objects_without_content_are_found_in_small_portions(
 
 @pytest.mark.parametrize("portion_bytes", [300, 4_096, 1 << 30])
 def test_an_ordinary_message_is_never_counted(portion_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside a cache of gigabytes a count takes milliseconds; a message of statistics was counted hundreds of times."""
+    """Beside a cache of gigabytes, a count takes milliseconds; a message of statistics was counted hundreds of
+    times."""
 
     def counted() -> int:
         raise AssertionError("counted")
@@ -136,11 +137,11 @@ def test_an_ordinary_message_is_never_counted(portion_bytes: int, monkeypatch: p
         message = reader.next_message()
     assert message is not None and message.args == arguments
     usual = message.memory_bytes - len(data)
-    assert 0 < usual < len(data) // 10 * OBJECT_BYTES  # its objects are charged for as those of most requests
+    assert 0 < usual < len(data) // 10 * OBJECT_BYTES  # its objects are charged like those of most requests
 
 
 def test_a_message_of_slow_bytes_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine where all takes long, too: what is counted decides, not how long it took."""
+    """Also on a slow machine: what is counted matters, not the time."""
     now_s = 0.0
 
     def clock() -> float:
@@ -187,7 +188,7 @@ def _list_of(struct: Any, elements: int) -> tuple[list[Any], bytes]:
 
 
 _EMPTY = b"\0"
-_WITH_LIST = bytes([TType.LIST, 0, 99, TType.STRING]) + bytes(4) + b"\0"  # of a field that nobody knows
+_WITH_LIST = bytes([TType.LIST, 0, 99, TType.STRING]) + bytes(4) + b"\0"  # of an unknown field
 _WITH_TEXT = bytes([TType.STRING, 0, 1]) + (3).to_bytes(4, "big") + b"abc" + b"\0"
 
 
@@ -197,7 +198,7 @@ _WITH_TEXT = bytes([TType.STRING, 0, 1]) + (3).to_bytes(4, "big") + b"abc" + b"\
 def test_what_structs_take_is_refused_or_charged_for(
     struct: Any, content: bytes, portion_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where counts are rare, since each takes long: beside a large cache."""
+    """Also if counts are rare, since each takes long: beside a large cache."""
 
     def counted() -> int:
         end_s = time.thread_time() + 0.0005

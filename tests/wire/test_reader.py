@@ -1,4 +1,4 @@
-"""How a connection is read: encodings, unknown methods, limits, and what is left after an error."""
+"""How a connection is read: encodings, unknown methods, limits, and the state after an error."""
 
 from __future__ import annotations
 
@@ -344,7 +344,7 @@ def test_closing_in_the_middle_of_a_stream_lets_go() -> None:
 
 
 def test_each_part_of_a_long_message_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for the first 64 KiB at most, where the decoder finds out that the message is long."""
+    """Except for the first 64 KiB, within which the decoder determines that the message is long."""
     partition_class = METHODS["add_partitions"].args_class().thrift_spec[1][3][1][0]
     partitions = [partition_class(dbName="d", tableName="t", values=[str(number)]) for number in range(10_000)]
     data = request(BINARY, "add_partitions", METHODS["add_partitions"].args_class(new_parts=partitions))
@@ -393,18 +393,18 @@ def test_peeking() -> None:
         message = reader.next_message()
         assert message is not None
         key = message.key_bytes
-        # The first bytes of a frame do not tell yet what the connection speaks.
+        # The first bytes of a frame do not identify the protocol of the connection.
         assert first == ((key, (1).to_bytes(4, "big")) if encoding is BINARY else None)
         assert reader.peek(get_table(encoding, 99)) == (key, (99).to_bytes(4, "big"))
         assert reader.buffered_bytes == 0
         assert reader.next_message() is None
-        # Another request, part of one, and one with more behind it have other keys.
+        # Another request, part of one, and one followed by more have other keys.
         other = request(encoding, "get_table", GET_TABLE.args_class(dbname="default", tbl_name="other"))
         for data in (other, get_table(encoding)[:-1], get_table(encoding) * 2):
             peeked = reader.peek(data)
             assert peeked is not None
             assert peeked[0] != key
-        # What is not at the beginning of a message is none.
+        # What is not at the beginning of a message has none.
         reader.feed(get_table(encoding)[:-1])
         assert reader.peek(get_table(encoding)) is None
         reader.feed(get_table(encoding)[-1:])
@@ -414,7 +414,7 @@ def test_peeking() -> None:
 
 @pytest.mark.parametrize("pieces", [[], [7], [500], [500, 3]])
 def test_a_request_that_is_put_back_is_read_first(pieces: list[int]) -> None:
-    """What came meanwhile, in any pieces, follows it."""
+    """What arrived meanwhile, in any pieces, follows it."""
     for encoding in (BINARY, FRAMED_BINARY):
         reader = MessageReader()
         reader.feed(get_table(encoding, 1))
@@ -456,7 +456,7 @@ def test_the_arguments_struct_alone() -> None:
 
 
 def test_half_a_million_structs_without_a_field_are_refused_early() -> None:
-    """In a row that no client sends: to let go of them would take long, in one go."""
+    """In a sequence that no client sends: freeing them at once would take long."""
     reader = MessageReader(slice_s=0.0003)
     name = b"add_partitions"
     head = b"\x80\x01\x00\x01" + len(name).to_bytes(4, "big") + name + b"\0\0\0\1\x0f\x00\x01\x0c"
@@ -469,7 +469,7 @@ def test_half_a_million_structs_without_a_field_are_refused_early() -> None:
 @every_encoding
 @pytest.mark.parametrize("count", [1, 80, 150, 5_000, pytest.param(40_000, marks=[pytest.mark.soak, pytest.mark.long])])
 def test_a_message_whose_decoding_takes_turns_is_the_same(encoding: Encoding, count: int) -> None:
-    """However short each turn is, and whatever part of the message has come: a busy machine makes any turn short."""
+    """However short each turn is, and whatever part of the message has arrived: a busy machine makes any turn short."""
     names = METHODS["get_partitions_by_names"].args_class("d", "t", [f"p={number}" for number in range(count)])
     data = request(encoding, "get_partitions_by_names", names) + get_table(encoding)
     for portion in (len(data), len(data) // 2 + 1):

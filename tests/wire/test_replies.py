@@ -1,4 +1,4 @@
-"""Replies as clients of each encoding read them; faults; templates; splicing."""
+"""Replies as clients of each encoding read them; errors; templates; splicing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_faults(encoding: Encoding) -> None:
 
 @pytest.mark.parametrize("size", [1, 5, 20, 60, 200])
 def test_what_is_encoded_in_parts_is_the_same(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    """As of the C encoder in one go; however short the parts are."""
+    """As by the C encoder at once, however short the parts are."""
     monkeypatch.setattr(long_structs, "PART_SIZE", size)
     for method in METHODS.values():
         for kind, table in ((method.args_class, method.args_table), (method.result_class, method.result_table)):
@@ -81,7 +81,7 @@ def test_what_is_encoded_in_parts_is_the_same(monkeypatch: pytest.MonkeyPatch, s
 
 @pytest.mark.parametrize("encode", ["get_table", "partition"])
 def test_no_part_is_long(monkeypatch: pytest.MonkeyPatch, encode: str) -> None:
-    """Nobody else runs while the C encoder does, which takes a second for 100 MB."""
+    """No other thread runs while the C encoder does, which takes a second for 100 MB."""
     given: list[int] = []
     in_c = long_structs._encode_in_c
 

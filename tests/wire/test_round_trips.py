@@ -1,4 +1,4 @@
-"""Every method, in every encoding, in any portions: what was sent is what is read."""
+"""Each method, in each encoding, in any portions: what was sent is what is read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_all(portions: list[bytes], reader: MessageReader | None = None) -> list
 
 
 def read_reply(encoding: Encoding, reply: bytes, result_class: Any) -> tuple[str, int, int, Any]:
-    """Read a reply with Thrift's Python protocols, which share no code with ours."""
+    """Reads a reply with Thrift's Python protocols, which share no code with ours."""
     if encoding.framed:
         assert int.from_bytes(reply[:4], "big") == len(reply) - 4
         reply = reply[4:]

@@ -1,4 +1,4 @@
-"""How a message is cut into segments makes no difference to the memory that it takes."""
+"""How a message is split into segments does not change the memory that it takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes as the clients of each release write and read them, where the releases disagree."""
+"""Bytes as the clients of each release write and read them, where the releases differ."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def received(data: bytes, portion: int = 1 << 30) -> Message:
 
 
 def read_in_python(struct_class: Any, data: bytes, encoding: Encoding) -> Any:
-    """Read with Thrift's Python code, which skips fields of a wrong type just as Java's does."""
+    """Reads with Thrift's Python code, which skips fields of a wrong type like Java's."""
     transport = TMemoryBuffer(data)
     struct = struct_class()
     struct.read(TCompactProtocol(transport) if encoding.compact else TBinaryProtocol(transport))
@@ -94,7 +94,7 @@ def long_partitions_of_2_3() -> Any:
 def test_a_long_request_is_read_again_by_turns_as_it_was_read_first(
     encoding: Encoding, method: str, make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that the server does waits for a reading in one go."""
+    """The server does nothing else during a read at once."""
     monkeypatch.setattr(streaming, "_LONG_PIECE_S", math.inf)
     monkeypatch.setattr(streaming, "_SHORT_PIECE_S", -math.inf)  # all pieces have the size of the first
     data = request(encoding, method, make())
@@ -263,7 +263,7 @@ def test_the_engine_of_old_clients_is_hive() -> None:
             hmsclient_service.get_table_statistics_req_args(hmsclient_types.TableStatsRequest("d", "t", ["c"])),
         )
     )
-    assert asked.args.request.engine is None  # the handler says hive, and knows by it whom it answers
+    assert asked.args.request.engine is None  # the handler says hive, and uses it to identify the kind of client
 
 
 def test_skewed_tables() -> None:

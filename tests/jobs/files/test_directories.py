@@ -1,4 +1,4 @@
-"""Directories as they are listed: hidden names, levels, escapes, what cannot be listed."""
+"""Listings of directories: hidden names, levels, escapes, and directories that cannot be listed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_files_are_counted_with_those_below_and_without_hidden_ones(tmp_path: Pa
 
 @pytest.mark.parametrize("of", ["a directory", "a file", "a link to a directory"])
 def test_local_directories_are_told_as_fsspec_tells_them(of: str, tmp_path: Path) -> None:
-    """Digests of listings are kept with statistics: they must stay what they were, whoever lists."""
+    """Digests of listings are stored with statistics: they must not change, whichever method lists."""
     place = tmp_path / "p"
     write(place / "file", 5)
     write(place / "below" / "deep", 7)
@@ -75,7 +75,7 @@ def test_what_the_digest_tells_apart(tmp_path: Path) -> None:
     before = found(first, other)
     assert found(other, first) == before
     for changed in (
-        [first | {"ETag": '"3"'}, other],  # written again within the second
+        [first | {"ETag": '"3"'}, other],  # written again within the same second
         [first | {"name": "b/h"}, other],
         [first | {"size": 7}, other | {"size": 5}],
         [first | {"LastModified": second - timedelta(days=1)}, other],  # replaced by an older one
@@ -85,7 +85,7 @@ def test_what_the_digest_tells_apart(tmp_path: Path) -> None:
 
 
 class LibraryError(Exception):
-    """As those of botocore: no OSError."""
+    """Like those of botocore: not an OSError."""
 
 
 def test_errors_of_a_drivers_library_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_directories_below_a_table(tmp_path: Path) -> None:
 
 
 def test_values_are_read_by_the_types_of_their_keys(tmp_path: Path) -> None:
-    """As the repair of partitions reads them: other text than that is no partition's, and makes queries fail."""
+    """As read by the repair of partitions: other text belongs to no partition, and makes queries fail."""
     root = f"file:{tmp_path}"
     for name in ("a=007/b=007", "a=8/b=x", "a=x/b=1", "a=__HIVE_DEFAULT_PARTITION__/b=1"):
         write(tmp_path / name / "f")
@@ -156,7 +156,7 @@ def kinds(root: str, keys: list[str]) -> set[tuple[str, str, str | None]]:
 
 
 def listed(root: str, keys: list[str]) -> list[ListedDirectory]:
-    """All below a table's directory, prefix by prefix; each told once."""
+    """Everything below a table's directory, prefix by prefix, each returned once."""
     lister, found = TreeLister(small_file_bytes=100, block_bytes=100), []
     for prefix in lister.prefixes(root, keys):
         known = prefix.kind == "partition"
@@ -178,8 +178,8 @@ PATHS = st.lists(
 def test_a_tree_is_the_same_in_a_store_of_objects(
     tmp_path_factory: pytest.TempPathFactory, paths: list[tuple[str, ...]], keys: list[str]
 ) -> None:
-    """Local directories are listed one by one, prefixes of a store with all below them: the same partitions with the
-    same files, each as a listing of its own tells it; and in the store one listing for each value of the first key."""
+    """Local directories are listed one by one, prefixes of a store with everything below them: the same partitions with
+    the same files as by separate listings; and one listing of the store for each value of the first key."""
     root = tmp_path_factory.mktemp("tree")
     memory = fsspec.filesystem("memory")
     memory.store.clear()
@@ -227,7 +227,7 @@ def test_a_store_of_objects_is_listed_by_prefix(keys: list[str], listings: int) 
 
 
 def test_a_directory_that_cannot_be_listed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are listed all the same."""
+    """The others are listed anyway."""
     for name in ("a=1/b=1", "a=1/b=2", "a=2/b=1"):
         write(tmp_path / name / "file")
     real = TreeLister.entries

@@ -1,4 +1,4 @@
-"""The job on a real server over a damaged tree: every damage is found, nothing else; a repair mends what it may."""
+"""The job on a real server over a damaged tree: it reports exactly the damage; a repair fixes what it may."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ class Tree:
             client.call("add_partitions_req", AddPartitionsRequest("default", "sales", parts, True, needResult=False))
 
     def break_it(self) -> None:
-        """A tenth of the partitions loses its directory, a twentieth each its files or one of them; and directories
-        appear that no partition has."""
+        """A tenth of the partitions lose their directories, a twentieth each their files or one of them; and
+        directories appear that belong to no partition."""
         missing = {self.name(number) for number in range(0, self.count, 10)}
         empty = {self.name(number) for number in range(1, self.count, 20)}
         outdated = {self.name(number) for number in range(2, self.count, 20)}
@@ -158,7 +158,7 @@ class Scene:
         return set(self.client.call("get_partition_names", "default", "sales", -1))
 
     def check_plan(self) -> None:
-        """All damage is found, nothing else; a dry run changes nothing."""
+        """All damage is reported, nothing else; a dry run changes nothing."""
         tree, names = self.tree, self.names()
         planned = self.run(dry_run=True, repair="all")
         assert found_by(planned, tree) == tree.damage
@@ -206,7 +206,7 @@ def test_a_damaged_tree_is_repaired(make_scene: Callable[..., Scene]) -> None:
 @pytest.mark.soak
 @pytest.mark.mariadb
 def test_what_a_repair_leaves_alone(make_scene: Callable[..., Scene], tmp_path: Path) -> None:
-    """More than its limit; what nobody can tell the cause of; partitions of a table whose own directory is gone."""
+    """More than its limit; differences of unknown cause; partitions of a table whose own directory is gone."""
     scene = make_scene("mariadb", 200)
     tree, names = scene.tree, scene.names()
     planned = len(tree.damage["unregistered"]) + len(tree.damage["missing"])
@@ -228,7 +228,8 @@ def test_what_a_repair_leaves_alone(make_scene: Callable[..., Scene], tmp_path: 
 
 @pytest.mark.soak
 def test_directories_of_values_that_are_spelled_otherwise(make_scene: Callable[..., Scene]) -> None:
-    """Two of one partition are not added, nor is what is no value of its key; what is left is named as it counts."""
+    """Two of one partition are not added, nor is a value that its key does not have; the others are reported under
+    their kind."""
     scene = make_scene("sqlite", 20)
     tree = scene.tree
     scene.check_repair()
@@ -246,7 +247,7 @@ def test_directories_of_values_that_are_spelled_otherwise(make_scene: Callable[.
 
 
 def kept(spark: SparkSession, output: str, file_format: str = "parquet") -> dict[str, Any]:
-    """What is in the tables of an output: of each run the changes, and the directories as they are known now."""
+    """The contents of an output's tables: the changes of each run, and the currently known directories."""
     results = Results(spark, output, file_format)
     runs = [row["run"] for row in results.runs()]
     changes = []
@@ -260,7 +261,7 @@ def kept(spark: SparkSession, output: str, file_format: str = "parquet") -> dict
 @pytest.mark.soak
 @pytest.mark.parametrize("file_format", ["parquet", "iceberg"])
 def test_what_runs_keep(make_scene: Callable[..., Scene], tmp_path: Path, file_format: str) -> None:
-    """Each run keeps what changed since the one before; a killed one nothing; every second one all."""
+    """Each run stores what changed since the previous one; a killed one nothing; every second one everything."""
     scene = make_scene("sqlite", 40)
     tree, spark = scene.tree, scene.spark
     output = str(tmp_path / "found")
@@ -303,7 +304,7 @@ def test_what_runs_keep(make_scene: Callable[..., Scene], tmp_path: Path, file_f
     assert again["bases"] == [again["runs"][0]] * 3 + [again["runs"][3]]
     assert again["runs"] == sorted(again["runs"])
     if file_format == "parquet":
-        # A run that was killed: its directories are there, its row is not.
+        # A run that was killed: its directories exist, its row does not.
         shutil.copytree(
             f"{output}/directories/run={again['runs'][3]}", f"{output}/directories/run=99991231T000000.000000Z"
         )
@@ -322,7 +323,7 @@ def iceberg_catalog(spark: SparkSession, warehouse: str) -> None:
 
 @pytest.mark.soak
 def test_what_cannot_be_read_of_a_table_is_a_row(make_scene: Callable[..., Scene]) -> None:
-    """The other tables are compared all the same, and what is kept of the unread one does not look gone."""
+    """The other tables are compared anyway, and the stored state of the unread one does not count as missing."""
     scene = make_scene("sqlite", 20)
     client, tree = scene.client, scene.tree
     table = client.call("get_table", "default", "sales")

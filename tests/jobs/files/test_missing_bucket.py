@@ -1,6 +1,6 @@
-"""A bucket that is not there, as where the endpoint is that of another store: nobody knows what is in it.
+"""A bucket that does not exist, for example because the endpoint belongs to another store: its contents are unknown.
 
-It was as if each directory in it were empty or gone: partitions then have no rows, and are dropped.
+It was treated as if each directory in it were empty or gone: partitions then have no rows, and are dropped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buckets]:
 
 @pytest.fixture(autouse=True)
 def store(server: Buckets, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The jobs' own drivers read their access from the machine."""
+    """The jobs' own drivers read their credentials from the environment."""
     options = dict.fromkeys(("s3a", "s3"), server.options)
     for module in (directories, repair):
         monkeypatch.setattr(module, "FileSystems", lambda: FileSystems(options))
@@ -55,7 +55,7 @@ def test_statistics_know_nothing_of_it() -> None:
         for _, content in files.of_units({place: {"location": place} for place in PLACES}):
             with pytest.raises(OSError, match=NO_BUCKET):
                 content()
-    # Of a bucket that is there, what is not there has no files.
+    # In an existing bucket, a missing directory has no files.
     assert lister.figures("s3a://lake/w/t/p=2") == (Figures(0, 0, 0), None)
     assert lister.of_many(["s3a://lake/w/t/p=1", "s3a://lake/w/t/p=2"], 2)["s3a://lake/w/t/p=2"] == Figures(0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""The jobs' listings of directories in object stores: markers, neighbours with a longer name, several levels."""
+"""The jobs' listings of directories in object stores: markers, neighbors with a longer name, several levels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lake_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeServe
 
 @pytest.fixture(params=LAKES)
 def lake(request: pytest.FixtureRequest, lake_servers: LakeServers, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    """A new bucket, which the listers reach: the jobs' own drivers read their access from the machine."""
+    """A new bucket, which the listers reach: the jobs' own drivers read their credentials from the environment."""
     found = Lake(request.param, lake_servers.take(request.param), f"jobs{next(_numbers)}")
     for module in (directories, repair):
         monkeypatch.setattr(module, "FileSystems", lambda: FileSystems({found.scheme: found.options}))
@@ -48,7 +48,7 @@ def test_the_files_of_a_directory(lake: Lake) -> None:
     assert found.digest == lister.files(f"{lake.root}/t").digest != ""
     lake.put("t/deep/b")
     lake.put("t/deep/d")
-    assert lister.files(f"{lake.root}/t").files == 3  # written by another
+    assert lister.files(f"{lake.root}/t").files == 3  # written by another program
     assert lister.files(f"{lake.root}/e") == DirectoryFiles(True)
     assert lister.files(f"{lake.root}/none") == DirectoryFiles(False)
     nowhere = lister.files(f"{lake.url_of('misspelt')}/t")
@@ -56,7 +56,7 @@ def test_the_files_of_a_directory(lake: Lake) -> None:
 
 
 def test_the_files_of_many_directories(lake: Lake) -> None:
-    """By pages of a listing, where the store can begin one anywhere; each as by itself."""
+    """By pages of a listing, if the store can start one anywhere; each as by its own listing."""
     names = [f"t/day={number:02d}" for number in range(30)]
     lake.put(*(f"{name}/{file}" for name in names for file in ("", "a", "_hidden", ".hidden/b")))
     lake.put("t/day=03-late/x", "t/day=030/x", "t/day=05/deep/c", "u/day=1/x", "t/day=07//x")
@@ -100,7 +100,7 @@ def test_a_tree_of_partitions(lake: Lake) -> None:
 
 
 def test_keys_with_an_empty_name_are_no_directories(lake: Lake) -> None:
-    """Hadoop reads no such object. Its directory would be reported as the table's own, as nobody's."""
+    """Hadoop reads no such object. Its directory would be reported as the table's own, as unused."""
     if lake.kind == "gateway":
         pytest.skip("its objects are files, whose paths have no empty names")
     lake.put("t/", "t/a=1/f")
@@ -140,7 +140,7 @@ def test_a_table_that_is_a_whole_bucket(lake: Lake, slash: str) -> None:
 
 
 def kinds(root: str, keys: list[str]) -> set[tuple[str, str, str | None, int | None]]:
-    """Kind, directory below the table's, partition and files of what is found."""
+    """Kind, directory below the table's, partition and files of each finding."""
     lister = TreeLister()
     prefixes = list(lister.prefixes(root, keys))
     assert {prefix.kind for prefix in prefixes} == {"partition"}
@@ -162,5 +162,5 @@ def test_the_directories_of_partitions(lake: Lake) -> None:
     problems = sorted(one.location.rpartition("/t/")[2] for leaf in leaves for one in leaf.problems)
     assert problems == ["a=1/stray", "a=1/x"]
     asked = {"t": True, "t/a=1": True, "none": False, "t/a=1/stray": False}
-    asked |= {"t/a=1/x": True, "t/a": False, "t/a=1/b": False}  # a marker alone; names that others begin with
+    asked |= {"t/a=1/x": True, "t/a": False, "t/a=1/b": False}  # only a marker; names that are prefixes of others
     assert {name: Directories().exists(Location.parse(f"{lake.root}/{name}")) for name in asked} == asked

@@ -1,4 +1,4 @@
-"""What a repair writes of a table, when tables and partitions have changed since directories were listed."""
+"""What a repair writes to a table if tables and partitions have changed since directories were listed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Directories below a table that hold data of other names: a partition that lies elsewhere, a table inside a table, two
-tables at one place. None of them is reported as nobody's, since people delete what nobody has."""
+"""Directories below a table that contain data of others: a partition with another location, a table inside a table, two
+tables at one location. None of them is reported as unused, since unused directories are deleted."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_what_holds_data_of_the_catalog_is_nobodys_orphan(
 def test_transactional_tables_are_not_repaired(
     start_server: ServerStarter, job_spark: SparkProcess, tmp_path: Path
 ) -> None:
-    """What an open or aborted write left looks like a partition: to add it takes a write id and a lock."""
+    """What an open or aborted write left looks like a partition: adding it needs a write id and a lock."""
     server = start_server("sqlite")
     with MetastoreClient(server.uri) as client:
         lake = Lake(client, tmp_path / "lake")
@@ -121,7 +121,7 @@ def test_transactional_tables_are_not_repaired(
 def test_the_data_of_a_materialized_view_is_its_own(
     start_server: ServerStarter, job_spark: SparkProcess, tmp_path: Path
 ) -> None:
-    """It is counted, is nobody's orphan where it lies in a table, and its partitions are left to Hive."""
+    """It is counted, is no unused directory if it is inside a table, and its partitions are left to Hive."""
     server = start_server("sqlite")
     with MetastoreClient(server.uri) as client:
         lake = Lake(client, tmp_path / "lake")

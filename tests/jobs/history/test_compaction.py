@@ -1,4 +1,4 @@
-"""Files of a history are merged and deleted without losing or doubling an event, wherever that is interrupted."""
+"""Files of a history are merged and deleted without losing or duplicating an event, wherever this is interrupted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Interrupted(Exception):
 
 
 class InterruptedFiles(Files):
-    """Ends like a process that is killed, before the change of that number."""
+    """Ends like a process that is killed, before the change of this number."""
 
     def __init__(self, spark: Any, root: str, survives: int) -> None:
         super().__init__(spark, root)
@@ -52,7 +52,7 @@ class InterruptedFiles(Files):
 
 
 def fill(spark: Any, output: str, days: int = DAYS) -> list[int]:
-    """Batches as the job leaves them, the first day's by a release that knew fewer columns; the ids of all events."""
+    """Batches as written by the job, the first day's by a release with fewer columns. Returns the ids of all events."""
     ids: list[int] = []
     for number in range(days * BATCHES):
         when = FIRST_DAY + timedelta(days=number // BATCHES)
@@ -85,7 +85,8 @@ def files_of(output: str) -> dict[str, int]:
 
 
 def interrupt_everywhere(spark: Any, output: str) -> dict[str, Any]:
-    """In Spark's process: a merge that ends before its first change, its second one, …, each of a history as it was."""
+    """In Spark's process: a merge that ends before its first change, its second one, …, each of the same initial
+    history."""
     ids = fill(spark, f"{output}-filled", days=2)
     assert files_of(f"{output}-filled") == {"2026-01-01": BATCHES, "2026-01-02": BATCHES}
     unfinished = 0
@@ -98,13 +99,13 @@ def interrupt_everywhere(spark: Any, output: str) -> dict[str, Any]:
         except Interrupted:
             pass
         unfinished += len(journals(Files(spark, output)))
-        # Whoever reads it as the job does never sees the interruption.
+        # A reader that works like the job never sees the interruption.
         assert ids_of(spark, output) == ids, survives
-        # What goes on is interrupted, too.
+        # The continuation is interrupted, too.
         with suppress(Interrupted):
             recover(InterruptedFiles(spark, output, survives * 7 % 11))
         recover(Files(spark, output))
-        # And whoever reads the files does not, once the next run has begun.
+        # And other readers of the files do not, once the next run has begun.
         assert read_plainly(output) == ids == ids_of(spark, output), survives
         assert not Path(output, STAGING).exists()
     merged = read_history(spark, output).where("day = '2026-01-01'").orderBy("event_id").collect()
@@ -121,9 +122,9 @@ def interrupt_everywhere(spark: Any, output: str) -> dict[str, Any]:
 def test_interrupted_at_every_step(job_spark: SparkProcess, tmp_path: Path) -> None:
     answer = job_spark.call(interrupt_everywhere, output=str(tmp_path / "history"))
     assert answer["same"]
-    # The journal, four old files, the merged one, three empty directories, what was staged.
+    # The journal, four old files, the merged one, three empty directories, the staged files.
     assert answer["interruptions"] > 10 and answer["unfinished"] > 7
-    # The newest day goes on growing.
+    # The newest day still grows.
     assert answer["files"] == {"2026-01-01": 1, "2026-01-02": BATCHES}
     assert answer["columns"] == [1, "ann", None, BATCHES - 1]
 
@@ -135,7 +136,7 @@ def sizes_and_days(spark: Any, output: str) -> dict[str, Any]:
     largest = max(one.size_bytes for one in files.files("day=2026-01-02"))
     small = compact(spark, files, largest * 2)
     by_size = files_of(output)
-    # Merged ones are of the size by now: nothing is written again.
+    # Merged files have the target size by now: nothing is written again.
     nothing = compact(spark, files, largest * 2)
     create_views(spark, output)
     counts = {name: spark.table(name).count() for name in VIEWS}
@@ -215,7 +216,7 @@ def test_a_history_in_iceberg(job_spark: SparkProcess, tmp_path: Path) -> None:
     answer = job_spark.call(in_iceberg, warehouse=str(tmp_path / "iceberg"))
     assert (answer["nothing"], answer["before"], answer["once"], answer["same"]) == (0, True, True, True)
     assert answer["who"] == ["ann"]
-    # The newest day goes on growing.
+    # The newest day still grows.
     assert answer["merged"] == [DAYS - 1, (DAYS - 1) * BATCHES, DAYS - 1, 0]
     assert answer["files"] == [1] * (DAYS - 1) + [BATCHES]
     assert answer["deleted"] == [1, True, 0]

@@ -39,7 +39,7 @@ def keep(spark: Any, options: dict[str, Any], dry_run: bool = False) -> dict[str
 
 
 def refused(spark: Any, options: dict[str, Any]) -> str:
-    """In Spark's process: the error that the job ends with."""
+    """In Spark's process: the error with which the job ends."""
     register(spark)
     try:
         JOBS["history"].run(spark, options)
@@ -64,7 +64,7 @@ def days(spark: Any, zone: str, times: list[str]) -> list[str]:
 
 
 def look(spark: Any, output: str) -> dict[str, Any]:
-    """In Spark's process: what the history holds."""
+    """In Spark's process: the contents of the history."""
     history = read_history(spark, output)
     rows = [row.asDict() for row in history.drop("event_time").orderBy("event_id").collect()]
     return {
@@ -123,7 +123,7 @@ def test_who_changed_what(start_server: ServerStarter, job_spark: SparkProcess, 
 
 @pytest.mark.soak
 def test_who_did_it_by_the_audit_log(start_server: ServerStarter, job_spark: SparkProcess, tmp_path: Path) -> None:
-    """Also of what no event names anybody for; of lines that come too late, and of another log's, nothing."""
+    """Also for events without a user; nothing for lines that come too late, or that belong to another log."""
     settings = {"log.format": "json", "server.audit_format": "json"}
     first = start_server("sqlite", **settings)
     for user, database in (("ann", "a"), ("bob", "b")):
@@ -139,7 +139,7 @@ def test_who_did_it_by_the_audit_log(start_server: ServerStarter, job_spark: Spa
     logs, output = tmp_path / "logs", str(tmp_path / "history")
     logs.mkdir()
     (logs / "server-1.log").write_text("\n".join(["no JSON", *lines]))
-    # Lines that are the audit logger's messages alone, without a time: of an event that there is not.
+    # Lines with only the audit logger's messages, without a time, and with an event that does not exist.
     (logs / "server-2.log").write_text(json.dumps({"ugi": "eve", "method": "drop_table", "events": [[900, 901]]}))
     old = {"ugi": "eve", "method": "drop_table", "events": [[1, 1 << 60]]}
     (logs / "of-another-database.log").write_text(
@@ -172,7 +172,7 @@ exec {python} "$@"
 
 @pytest.mark.soak
 def test_a_worker_that_is_late_is_waited_for(start_server: ServerStarter, tmp_path: Path) -> None:
-    """Spark gives one ten seconds to connect, which a busy machine may need for its imports."""
+    """Spark gives a worker ten seconds to connect, which a busy machine may need for its imports."""
     server = start_server("sqlite")
     with closing(Catalog(server.uri)) as catalog:
         catalog.database("d")
@@ -232,7 +232,7 @@ def write_events(uri: str, count: int) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
 def test_killed_in_the_middle_of_20_000_events(start_server: ServerStarter, tmp_path: Path, kind: str) -> None:
-    """The process is really killed: the JVM and its workers with it."""
+    """The process is really killed: the JVM with its workers."""
     server = start_server(kind)
     write_events(server.uri, 20_000)
     output, seed = tmp_path / "history", random.randrange(1 << 32)
@@ -265,7 +265,7 @@ def test_killed_in_the_middle_of_20_000_events(start_server: ServerStarter, tmp_
 
 
 def _wait_for_batches(output: Path, process: subprocess.Popen[bytes], count: int) -> None:
-    """Until that many batches were begun, or the process ended."""
+    """Waits until this many batches were begun, or the process ended."""
     deadline = time.monotonic() + 600
     offsets = output / "_checkpoint" / "offsets"
     while process.poll() is None and len(list(offsets.glob("[0-9]*"))) < count:

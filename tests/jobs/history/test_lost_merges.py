@@ -1,4 +1,4 @@
-"""A merge whose files another run on the same history has deleted: what they were made of stays."""
+"""A merge whose files another run on the same history has deleted: the original files remain."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tables on an object store that change each day, and what they hold: the oracle's own account of it.
+"""Tables on an object store that change each day, and their expected contents: the oracle's own record.
 
-What is written is remembered here and nowhere read back from: what the jobs say is compared with it.
+What is written is recorded here and not read back: the jobs' results are compared with it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ Row = tuple[int | None, str | None]
 
 
 class KeptRow(NamedTuple):
-    """The recorded data of a row: of its text the length and a hash, since a month has gigabytes of texts."""
+    """The recorded data of a row: for its text, the length and a hash, since a month has gigabytes of texts."""
 
     number: int | None
     length: int | None
@@ -156,7 +156,7 @@ class Lake:
     # ---- changes of the catalog
 
     def create_table(self) -> None:
-        """Of any format, of one to four partitions or none. Few are of text: Spark reads them one by one."""
+        """Of any format, with one to four partitions or none. Few are text tables: Spark reads them one by one."""
         name = f"t{self._made}"
         kind = self._chance.choices(("parquet", "orc", "text"), (45, 45, 10))[0]
         table = LakeTable(name, kind, is_partitioned=self._made % 4 != 0)
@@ -176,7 +176,7 @@ class Lake:
         if not table.is_partitioned:
             self._add_file(table, None)
             return
-        self._store.write(table.bucket, f"{table.prefix(None)}/", b"")  # else it is gone with its last partition
+        self._store.write(table.bucket, f"{table.prefix(None)}/", b"")  # else it ends with its last partition
         for _ in range(self._chance.randint(1, 4)):
             self._registered_partition(table)
 
@@ -189,7 +189,7 @@ class Lake:
             self._store.delete(table.bucket, f"{table.prefix(None)}/")
 
     def _alter(self, table: LakeTable) -> None:
-        """No data: nothing is to be read for it."""
+        """No data: nothing has to be read for it."""
         struct = self._client.call("get_table", DATABASE, table.name)
         struct.parameters["comment"] = f"{self._chance.random()}"
         self._client.call("alter_table", DATABASE, table.name, struct)
@@ -214,7 +214,7 @@ class Lake:
             )
             self._client.call("add_partition", added)
 
-    # ---- changes of files, which no event tells of
+    # ---- changes of files, without an event
 
     def _append(self, table: LakeTable) -> None:
         unit = self._unit(table)
@@ -222,14 +222,14 @@ class Lake:
             self._add_file(table, unit)
 
     def _rewrite(self, table: LakeTable) -> None:
-        """Other rows in place of all files, under new names."""
+        """Replaces all files by other rows, under new names."""
         unit = self._unit(table)
         for key in list(table.units.get(unit, ())):
             self._remove_file(table, unit, key)
             self._add_file(table, unit)
 
     def _rewrite_of_same_size(self, table: LakeTable) -> None:
-        """Other rows in an object of the same name and, but for what a format adds, the same size."""
+        """Other rows in an object of the same name and, except for the format's overhead, the same size."""
         unit = self._unit(table)
         for key, one in table.units.get(unit, {}).items():
             rows: list[Row] = [

@@ -21,7 +21,7 @@ def _say(**answer: Any) -> None:
 
 
 def main() -> None:
-    """Until there are no more nights."""
+    """Runs until there are no more nights."""
     conf = json.loads(sys.stdin.readline())
     with job_session("month", "local[2]", conf) as spark:
         for line in iter(sys.stdin.readline, ""):

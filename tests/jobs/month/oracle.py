@@ -86,7 +86,7 @@ def _wrong_parameters(label: str, parameters: Mapping[str, str], files: Mapping[
 
 
 def _wrong_columns(label: str, columns: Mapping[str, Any], rows: list[KeptRow], is_merged: bool = False) -> list[str]:
-    """`is_merged`: then the average length is the largest of a partition's, as Hive aggregates it."""
+    """`is_merged`: then the average length is the largest one of a partition, as Hive aggregates it."""
     if set(columns) != {"number", "text"}:
         return [f"{label}: statistics of {sorted(columns)}"]
     numbers = [row.number for row in rows if row.number is not None]
@@ -111,7 +111,7 @@ def _wrong_columns(label: str, columns: Mapping[str, Any], rows: list[KeptRow], 
 
 
 class Outputs:
-    """The tables that jobs keep on the store, as any reader of Parquet sees them."""
+    """The tables that jobs store, as any reader of Parquet sees them."""
 
     def __init__(self, endpoint: str) -> None:
         self._files = fs.S3FileSystem(
@@ -137,7 +137,7 @@ class Outputs:
         return wrong
 
     def wrong_files(self, lake: Lake, path: str) -> list[str]:
-        """Returns directories that the last run's results have differently from the store, or twice."""
+        """Returns directories for which the last run's results differ from the store, or that occur twice."""
         runs = {row["run"]: row["base"] for row in self._rows(f"{path}/runs", ["run", "base"])}
         last = max(runs)
         columns = ["database", "table", "partition", "location", "files", "bytes", "change", "run"]

@@ -1,7 +1,7 @@
 """A month of nights on an object store: tables change each day, and each third night's jobs are killed.
 
-Of 2,000 tables, and of a few for a first look. ``HMS_CACHE_MONTH_TABLES`` and ``HMS_CACHE_MONTH_NIGHTS`` make the large
-one larger or smaller, ``HMS_CACHE_MONTH_SEED`` repeats one.
+With 2,000 tables, and with a few for a quick check. ``HMS_CACHE_MONTH_TABLES`` and ``HMS_CACHE_MONTH_NIGHTS`` set the
+size of the large one, ``HMS_CACHE_MONTH_SEED`` repeats one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ STAGES = ("statistics", "history", "files", "repair")
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
-    """The server and the jobs that need no Spark find it as they find Amazon's: by the environment."""
+    """The server and the jobs that need no Spark find it like Amazon's: by environment variables."""
     pytest.importorskip("s3fs")
     pytest.importorskip("moto")
     if shutil.which("mvn") is None:
@@ -66,7 +66,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectSto
 
 
 class Nights:
-    """The process of the jobs; another one after it was killed."""
+    """The process of the jobs; a new one after it was killed."""
 
     def __init__(self, directory: Path, store: ObjectStore) -> None:
         jars = hadoop_aws.fetch()
@@ -132,7 +132,7 @@ class Nights:
         return reports
 
     def kill(self, stage: str, chance: random.Random) -> None:
-        """Kill all processes of the night in the middle of a stage: after so many requests as come by chance."""
+        """Kills all processes of the night in the middle of a stage: after a random number of requests."""
         while self._next().get("begin") != stage:
             pass
         process = self._process
@@ -144,7 +144,7 @@ class Nights:
         self.close()
 
     def close(self) -> None:
-        """Ends them all by force; a night that is over has nothing to lose."""
+        """Kills all of them; a night that is over loses nothing."""
         process, self._process = self._process, None
         if process is not None:
             deadline = time.monotonic() + PATIENCE_S
@@ -165,7 +165,7 @@ def _read(process: subprocess.Popen[str], lines: queue.SimpleQueue[str]) -> None
 
 
 def _of_session(session: int) -> list[int]:
-    """Workers of Spark's Python are groups of their own, but of one session."""
+    """Spark's Python workers are process groups of their own, but belong to one session."""
     found = []
     for one in Path("/proc").glob("[0-9]*/stat"):
         try:

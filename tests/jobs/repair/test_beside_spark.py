@@ -1,4 +1,5 @@
-"""The job beside Spark's own MSCK REPAIR TABLE: the same partitions of the same tree, which Spark then reads alike."""
+"""The job compared with Spark's own MSCK REPAIR TABLE: the same partitions for the same tree, equally readable by
+Spark."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def test_the_same_partitions(spark: SparkProcess, start_server: ServerStarter, t
         )
         values = "(1, 1, 'a'), (2, 2, 'b/c'), (3, 3, 'ü %'), (4, null, 'x'), (5, 5, null), (6, 6, 'six')"
         spark.sql(f"insert into d.{table} select * from values {values}")
-        # Two whose directories go, and one that comes from elsewhere.
+        # Two whose directories are deleted, and one with another location.
         for name in ("p=1", "p=6"):
             shutil.rmtree(root / table / name)
         shutil.copytree(root / table / "p=2", root / table / "p=22")

@@ -1,4 +1,4 @@
-"""Trees of directories: what is a partition's, and how often anything is listed."""
+"""Trees of directories: what belongs to a partition, and how often anything is listed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 class CountedDirectories(Directories):
-    """Notes what is listed."""
+    """Records what is listed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +78,8 @@ def test_a_table_without_its_directory(tmp_path: Path, pool: ThreadPoolExecutor)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sets(st.tuples(st.integers(0, 9), st.sampled_from(["a", "b", "c%3A", "ü", "-"])), max_size=30))
 def test_object_stores_are_listed_as_directories_are(pool: ThreadPoolExecutor, names: set[tuple[int, str]]) -> None:
-    """A store without directories, by its driver: partitions are prefixes of files; each prefix is listed once."""
+    """A store without directories, as its driver shows it: partitions are prefixes of files; each prefix is listed
+    once."""
     memory = fsspec.filesystem("memory")
     memory.store.clear()
     memory.pseudo_dirs[:] = [""]

@@ -109,17 +109,17 @@ def lake(start_server: ServerStarter, tmp_path: Path) -> Iterator[Lake]:
 
 
 def damage(lake: Lake, table: str) -> None:
-    """Of each kind of difference one."""
+    """One of each kind of difference."""
     lake.table(table)
-    # As they should be: by name, in another directory, in one written otherwise.
+    # Correct ones: at the default location, in another directory, at a location in another spelling.
     lake.partition("1", "a", "day=1/region=a", table)
     lake.partition("2", "b", "elsewhere/b", table)
     lake.partition("03", "c", "day=03/region=c", table)
-    # Gone: by name, and from elsewhere. Of the last the usual directory is there, so it is not missed.
+    # Missing: at the default location, and elsewhere. The default directory of the last exists, so it is not missing.
     lake.partition("4", "d", "day=4/region=d", table)
     lake.partition("5", "e", "elsewhere/e", table)
     lake.partition("6", "f", "elsewhere/f", table)
-    # In a directory that is named as another partition's.
+    # In a directory whose name belongs to another partition.
     lake.partition("7", "g", "day=8/region=h", table)
     for name in ("day=4", "elsewhere/e", "elsewhere/f"):
         shutil.rmtree(lake.directory(table, name))
@@ -189,7 +189,7 @@ def test_every_difference(start_server: ServerStarter, tmp_path: Path, database:
 
 @pytest.mark.soak
 def test_which_tables_and_which_of_them_not_at_all(lake: Lake) -> None:
-    """By pattern, by discover.partitions, in every catalog; tables of other engines; one whose directory is gone."""
+    """By pattern, by discover.partitions, in each catalog; tables of other engines; one whose directory is gone."""
     lake.client.call("create_catalog", CreateCatalogRequest(Catalog(name="c2", locationUri=f"file:{lake.root}/c2")))
     lake.client.call(
         "create_database", Database(name="d2", catalogName="c2", locationUri=f"file:{lake.root}/d2", parameters={})
@@ -302,7 +302,7 @@ class Killed(Progress):
 
 @pytest.mark.parametrize("action", ["drop", "expire"])
 def test_nothing_is_dropped_of_a_table_whose_directory_is_away(lake: Lake, action: str) -> None:
-    """The file system is not mounted when a run goes on that was killed: all directories seem to be gone."""
+    """The file system is not mounted when a killed run is continued: all directories seem to be gone."""
     is_expiry = action == "expire"
     lake.table(**{"partition.retention.period": "10d"} if is_expiry else {})
     lake.partition("1", "a", "day=1/region=a")
@@ -315,7 +315,7 @@ def test_nothing_is_dropped_of_a_table_whose_directory_is_away(lake: Lake, actio
     state = str(lake.root / "plan.json")
     with pytest.raises(KeyboardInterrupt):
         lake.run(state=state, retention=is_expiry, progress=Killed())
-    lake.directory("t", "day=1/region=a").mkdir(parents=True, exist_ok=True)  # came back
+    lake.directory("t", "day=1/region=a").mkdir(parents=True, exist_ok=True)  # exists again
     shutil.move(lake.directory("t"), lake.root / "away")
     resumed = lake.run(state=state, retention=is_expiry)
     assert resumed["summary"]["resumed"]
@@ -329,7 +329,7 @@ def test_nothing_is_dropped_of_a_table_whose_directory_is_away(lake: Lake, actio
 
 
 def test_a_table_without_a_storage_descriptor_is_passed_over(lake: Lake) -> None:
-    """As another program may leave one; so is a partition without one."""
+    """As left by another program; so is a partition without one."""
     lake.table("broken")
     lake.table()
     lake.partition("1", "a", "day=1/region=a")
@@ -347,7 +347,7 @@ def test_a_table_without_a_storage_descriptor_is_passed_over(lake: Lake) -> None
 
 @pytest.mark.soak
 def test_a_plan_that_was_left_is_looked_at_again(lake: Lake) -> None:
-    """A run that ends after its plan is written: what changed until the next one is not written any more."""
+    """A run that ends after its plan is written: what changed until the next one is no longer written."""
     lake.table()
     lake.partition("1", "a", "day=1/region=a")
     lake.partition("2", "b", "day=2/region=b")
@@ -357,8 +357,8 @@ def test_a_plan_that_was_left_is_looked_at_again(lake: Lake) -> None:
     state = str(lake.root / "plan.json")
     with pytest.raises(KeyboardInterrupt):
         lake.run(state=state, progress=Killed())
-    lake.make("day=1/region=a")  # came back
-    shutil.rmtree(lake.directory("t", "day=3"))  # went away
+    lake.make("day=1/region=a")  # exists again
+    shutil.rmtree(lake.directory("t", "day=3"))  # is gone
     lake.make("day=5/region=e")  # not in the plan
     with pytest.raises(ConfigurationError, match="other options"):
         lake.run(state=state, mode="add")
@@ -372,7 +372,7 @@ def test_a_plan_that_was_left_is_looked_at_again(lake: Lake) -> None:
 
 @pytest.mark.parametrize("change", ["place", "keys", "same"])
 def test_a_plan_for_a_table_that_was_made_anew(lake: Lake, change: str) -> None:
-    """Directories of the one of before are no partitions of the one that has its name now."""
+    """Directories of the previous table are not partitions of the one that has its name now."""
     lake.table()
     lake.make("day=1/region=a", "day=2/region=b")
     state = str(lake.root / "plan.json")
@@ -392,7 +392,7 @@ def test_a_plan_for_a_table_that_was_made_anew(lake: Lake, change: str) -> None:
 
 
 def test_a_table_that_another_engine_takes_over_in_the_middle(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each batch is of the table as it is then."""
+    """Each batch is checked with the table as it is then."""
     lake.table()
     lake.make(*(f"day={day}/region=a" for day in range(4)))
     write = RepairWriter.write
@@ -423,7 +423,7 @@ def test_the_command_needs_no_spark(lake: Lake) -> None:
 
 @pytest.mark.soak
 def test_a_run_killed_again_and_again_ends(lake: Lake) -> None:
-    """SIGKILL between batches: each goes on where the one before it was, and nothing is written twice."""
+    """SIGKILL between batches: each run continues where the previous one ended, and nothing is written twice."""
     lake.table()
     lake.make(*(f"day={day}/region=a" for day in range(400)))
     state = lake.root / "plan.json"
@@ -445,7 +445,7 @@ def test_a_run_killed_again_and_again_ends(lake: Lake) -> None:
     report = json.loads(output)["summary"]
     assert report["resumed"]
     assert len(lake.known()) == 400
-    # A batch that was written and not noted is written again, which changes nothing.
+    # A batch that was written but not recorded is written again, which changes nothing.
     assert 400 - report["added"] >= 5 * written - 5
     events = lake.client.call("get_next_notification", _since(0)).events
     added = [json.loads(event.message) for event in events if event.eventType == "ADD_PARTITION"]
@@ -467,7 +467,7 @@ def _since(position: int) -> Any:
     ],
 )
 def test_runs_at_once_report_what_each_did_itself(start_server: ServerStarter, tmp_path: Path, database: str) -> None:
-    """All have planned before the first one writes; what they say adds up to what was there to do."""
+    """All have planned before the first one writes; the sum of their reports is the total number of changes."""
     lake = Lake(start_server(database), tmp_path)
     runs, count = 3, 40
     lake.table()
@@ -494,7 +494,7 @@ def test_runs_at_once_report_what_each_did_itself(start_server: ServerStarter, t
 
 @pytest.mark.soak
 def test_what_was_sent_twice_is_told_apart(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connection breaks after the write, before its answer: nobody knows who added them."""
+    """The connection breaks after the write, before its reply: it is unknown which run added them."""
     lake.table()
     lake.make("day=1/region=a", "day=2/region=b")
     call = MetastoreClient.call

@@ -1,4 +1,4 @@
-"""Partitions outside of their table's directory, on a file system that is not mounted: none of them is gone."""
+"""Partitions outside of their table's directory, on a file system that is not mounted: none of them counts as gone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hms_cache.store.warehouse.locations import Location
 def test_what_is_not_mounted_is_not_gone(tmp_path: Path) -> None:
     root, archive = tmp_path / "lake" / "t", tmp_path / "archive"
     root.mkdir(parents=True)
-    archive.mkdir()  # where it is to be mounted
+    archive.mkdir()  # the mount point
     deep, old = (
         Change(name, f"file:{place}")
         for name, place in (("a=1/b=1", root / "a=1" / "b=1"), ("a=2/b=1", archive / "t" / "2"))

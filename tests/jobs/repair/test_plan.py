@@ -1,4 +1,4 @@
-"""What a plan holds of a table: whose it is, and which directories are taken."""
+"""The plan for a table: whose table it is, and which directories are in use."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_table_at_the_top_of_its_file_system(of_table: str) -> None:
 
 
 class PartlyRefusing(Directories):
-    """Directories of two levels, of which some are refused; who is asked about single ones there fails the test."""
+    """Directories of two levels, some of which are refused; access to single ones there fails the test."""
 
     def __init__(self, refused: str, tree: dict[str, list[str]]) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class PartlyRefusing(Directories):
 
 @pytest.mark.parametrize("refused", ["s3a://b/t", "s3a://b/t/DAY=1"])
 def test_where_a_listing_is_refused_no_partition_is_asked_for(refused: str) -> None:
-    """There may be a million of them; none is dropped, and the rest of the table is looked at."""
+    """There may be a million of them; none is dropped, and the rest of the table is examined."""
     tree = {"s3a://b/t": ["DAY=1", "day=2"], "s3a://b/t/day=2": ["hour=1"]}
     places = {f"day={day}/hour={hour}": f"s3a://b/t/day={day}/hour={hour}" for day in (1, 2) for hour in (1, 2)}
     of = table()

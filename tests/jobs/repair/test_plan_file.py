@@ -1,4 +1,4 @@
-"""A plan on disk: what is left of it after a kill at any moment."""
+"""A plan on disk: its contents after a kill at any moment."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_line_that_was_cut_off_is_not_done(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_another_run_has_ended_stays_ended(tmp_path: Path) -> None:
-    """Two carry it out: what the slower one notes is no plan, which every later run would stumble at."""
+    """Two runs execute it: what the slower one records is not a plan, on which each later run would fail."""
     path = tmp_path / "plan.json"
     PlanFile(path, OPTIONS).plan(BATCHES)
     fast, slow = PlanFile(path, OPTIONS), PlanFile(path, OPTIONS)

@@ -1,4 +1,4 @@
-"""Plans as TOML: what is read, and what is refused, all of it at once."""
+"""Plans as TOML: what is read, and what is refused, all problems at once."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_the_examples_of_the_documentation_can_be_used(tmp_path: Path) -> None:
 
 
 def test_one_output_has_one_lease(tmp_path: Path) -> None:
-    """The jobs take a directory with and without a slash at its end for the same."""
+    """The jobs treat a directory with and without a slash at its end as the same."""
     texts = (f'[[job]]\njob = "history"\noptions = {{database = "d", output = "{one}"}}\n' for one in ("/h", "/h/"))
     targets = []
     for text in texts:

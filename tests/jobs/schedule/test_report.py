@@ -15,7 +15,7 @@ def lines_of(path: Path, step: str) -> set[str]:
 
 
 def test_a_run_of_some_steps_keeps_what_is_known_of_the_others(tmp_path: Path) -> None:
-    """Else the alarm of a step that failed would end with any run that leaves it out."""
+    """Otherwise, the alarm of a failed step would end with any run that omits it."""
     path = tmp_path / "jobs.prom"
     first, second, gone = (Step(name, JOBS["repair"], {}) for name in ("first", "second", "gone"))
     plan = Plan("nightly", (first, second))

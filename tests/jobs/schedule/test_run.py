@@ -1,4 +1,4 @@
-"""Plans carried out by the command, on a real server: order, leases, limits, what is left behind."""
+"""Plans executed by the command, on a real server: order, leases, limits, and what remains."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.servers import ServerProcess
 
 ROOT = Path(__file__).parents[3]
 
-#: A stand-in for spark-submit: it notes that it runs, and never comes to an end.
+# A replacement for spark-submit: it records that it runs, and never ends.
 SLEEPER = [
     sys.executable,
     "-c",
@@ -65,7 +65,7 @@ class Runner:
 
 @pytest.fixture
 def runner(start_server: ServerStarter, tmp_path: Path) -> Runner:
-    # A lease is told to be alive every second.
+    # A lease is renewed every second.
     return Runner(
         start_server("sqlite", **{"transactions.timeout_s": 6, "transactions.housekeeping_interval_s": 1}), tmp_path
     )
@@ -121,7 +121,7 @@ def test_steps_in_order_with_all_ways_to_end(runner: Runner) -> None:
 
 
 def test_a_step_whose_process_is_killed_says_so(runner: Runner) -> None:
-    """By the system when memory is short: nothing of it can tell why."""
+    """By the system when memory is short: it cannot report the reason itself."""
     killed = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
     status, steps = runner.run(repair("killed", "d.t", f"command = {json.dumps(killed)}"))
     assert (status, steps["killed"]["state"]) == (1, "failed")
@@ -129,7 +129,7 @@ def test_a_step_whose_process_is_killed_says_so(runner: Runner) -> None:
 
 
 def test_a_lease_is_one_at_a_time(runner: Runner) -> None:
-    """By table, by database, by output; it comes back when it is given back, or lost."""
+    """By table, by database, by output; it is free again when it is released, or lost."""
     uri = runner.server.uri
     first = Lease(uri, [("hive.d", "t"), ("output /x", None)], who="first")
     for targets in ([("hive.d", "t")], [("hive.d", None)], [("output /x", None), ("hive.e", "t")]):
@@ -158,8 +158,8 @@ def test_a_lease_is_one_at_a_time(runner: Runner) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_plan_that_is_ended_leaves_nothing(runner: Runner, number: signal.Signals) -> None:
-    """By SIGTERM the step is ended and the lease given back; after SIGKILL the step ends by itself, and the lease
-    runs out."""
+    """After SIGTERM, the step is ended and the lease released; after SIGKILL, the step ends by itself, and the lease
+    expires."""
     plan = sleeping("slow", "d.t") if number is signal.SIGTERM else repair("slow", "d.t", f"command = {watched()}")
     process = subprocess.Popen(runner.command(plan), cwd=ROOT, env=os.environ | {"TMPDIR": str(runner.directory)})
     pid = _waited_for(lambda: next(iter(runner.directory.glob("hms-cache-job-*/*.pid")), None))
@@ -182,7 +182,7 @@ def watched() -> str:
 
 
 def _waited_for(found: Callable[[], Any]) -> Any:
-    """What `found` answers, once it is not None."""
+    """Returns the result of `found` once it is not None."""
     pause = threading.Event()
     for _ in range(600):
         answer = found()
@@ -193,7 +193,7 @@ def _waited_for(found: Callable[[], Any]) -> Any:
 
 
 def test_a_summary_that_cannot_be_written_takes_nothing_else_along(tmp_path: Path) -> None:
-    """A directory that is not there is told before any job runs; else what can be written is."""
+    """A missing directory is reported before any job runs; otherwise, everything that can be written is."""
     plan, metrics = tmp_path / "plan.toml", tmp_path / "m.prom"
     plan.write_text('metastore = "thrift://127.0.0.1:1"\n[[job]]\njob = "repair"\n')
     words = ["jobs", "run", "--plan", str(plan), "--metrics", str(metrics), "--json", "--summary"]

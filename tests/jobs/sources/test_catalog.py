@@ -1,4 +1,4 @@
-"""`hms_catalog` in a real Spark: the rows are what the database holds, in as many slices as asked for."""
+"""`hms_catalog` in a real Spark: the rows are those of the database, in the requested number of slices."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_what_is_dropped_after_planning_is_left_out(start_server: ServerStarter,
 
 @pytest.mark.parametrize("kind", ["tables", "columns", "partitions", "statistics"])
 def test_a_database_that_is_dropped_after_planning_is_left_out(start_server: ServerStarter, kind: str) -> None:
-    """Else a nightly run of any job fails as a whole, for somebody's temporary database."""
+    """Otherwise, a nightly run of any job would fail as a whole because of a temporary database."""
     server = start_server("sqlite")
     fill(server.uri)
     reader = HmsCatalogReader(kind, Origin(metastore=server.uri), TableScope(), slice_size=SliceSize(500, 100))

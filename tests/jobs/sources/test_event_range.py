@@ -1,4 +1,4 @@
-"""Places in the log and the stream reader over a real log, driven as Spark drives them."""
+"""Positions in the log and the stream reader over a real log, driven as Spark drives them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def failing(text: str) -> Iterator[None]:
 def test_batches_follow_each_other_within_the_limit(sqlite_database: Database) -> None:
     append(sqlite_database, 25)
     reader = stream(sqlite_database, max_events_per_batch="10", events_per_slice="4")
-    # Spark asks in this order.
+    # Spark calls in this order.
     first = reader.latestOffset()
     assert first["event_id"] == 10
     place = reader.initialOffset()
@@ -70,10 +70,10 @@ def test_batches_follow_each_other_within_the_limit(sqlite_database: Database) -
         batches.append(ids(reader, place, end))
         place = end
     assert batches == [list(range(1, 11)), list(range(11, 21)), list(range(21, 26))]
-    # Without anything new the offset stays what it is: Spark compares its text.
+    # Without new events, the offset does not change: Spark compares its text.
     assert reader.latestOffset() == place
     append(sqlite_database, 2)
-    # A restart: Spark plans an empty batch at the last offset before it asks for a later one.
+    # A restart: Spark plans an empty batch at the last offset before it requests a later one.
     again = stream(sqlite_database, max_events_per_batch="1")
     assert ids(again, place, place) == []
     assert again.latestOffset()["event_id"] == 26
@@ -226,6 +226,6 @@ def test_another_history_is_an_error(sqlite_database: Database) -> None:
     )
     with failing("the notification log ends at event 7, but event 10 was read from it before"):
         stream(sqlite_database).partitions(end, end)
-    # A stream that runs notices when it asks for what is new.
+    # A running stream notices when it requests new events.
     with failing("the notification log ends at event 7"):
         reader.latestOffset()

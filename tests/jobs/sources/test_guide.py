@@ -1,4 +1,4 @@
-"""The questions of docs/spark.md, read out of it and asked of a catalog that has its answers."""
+"""The questions in docs/spark.md, read from it and executed on a catalog that contains their answers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_pictures_are_those_of_the_answers() -> None:
 
 
 class Maker:
-    """Makes the catalog of the answers, as several users."""
+    """Creates the catalog of the answers, as several users."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri

@@ -1,4 +1,4 @@
-"""What a query says it wants decides what is read, and never changes what it is answered."""
+"""The columns and conditions of a query decide what is read, and never change its result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Row = tuple[Any, ...]
 
 @pytest.fixture(scope="module")
 def filters() -> list[tuple[Any, Callable[[dict[str, Any]], bool]]]:
-    """Conditions as Spark pushes them down, with what they mean."""
+    """Conditions as Spark pushes them down, with their meaning."""
     of = datasource
     return [
         (of.EqualTo(("database",), "sales"), lambda row: row["database"] == "sales"),
@@ -112,7 +112,7 @@ def _column(condition: Any) -> str:
 
 
 def _combinations(chosen: list[Any]) -> Iterator[list[Any]]:
-    """None, each one, and some together; as many as there are choices of columns."""
+    """None, each one, and some together; as many as there are selections of columns."""
     return itertools.cycle([[], *([one] for one in chosen), chosen[:2], chosen[1:4]])
 
 

@@ -1,4 +1,4 @@
-"""Partitions put together into what one task reads."""
+"""Partitions combined into what one task reads."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """`hms_events` as a stream of a real Spark: a query that is stopped in the middle of a batch, again and again, delivers
-every event exactly once."""
+each event exactly once."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ EVENTS = 500
 
 
 class Stopped(Exception):
-    """What ends a query from within a batch."""
+    """Ends a query from within a batch."""
 
 
 def follow(spark: Any, options: dict[str, str], checkpoint: str, failing: list[int]) -> dict[str, Any]:
     """In Spark's process: one query after the other from the same checkpoint; those of `failing` end inside the batch
     of that number, before or after its events are delivered. What is delivered replaces what that batch delivered
-    before, as a sink that writes exactly once does."""
+    before, as in a sink that writes exactly once."""
     register(spark)
     delivered: dict[int, list[int]] = {}
     runs: list[list[int]] = []
@@ -101,5 +101,5 @@ def test_each_event_once(
     answer = job_spark.call(follow, options=options, checkpoint=str(tmp_path / "checkpoint"), failing=failing)
     assert len(stored) == EVENTS
     assert answer["events"] == stored
-    # Each query went on where the one before it was stopped.
+    # Each query continued where the previous one was stopped.
     assert answer["runs"] == expected

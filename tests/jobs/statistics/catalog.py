@@ -93,7 +93,7 @@ def expected(column: str, values: Sequence[Any]) -> Expected:
     if kind.has_bounds:
         ordered = [one for one in comparable if one == one]
         found.low = _bound(min(ordered, default=None))
-        # NaN is above all numbers to Hive and Spark, and it cannot be written.
+        # NaN is greater than all numbers to Hive and Spark, and cannot be written.
         found.high = _bound(max(ordered, default=None)) if len(ordered) == len(comparable) else None
     distinct = len({repr(one) for one in comparable}) if kind.has_distinct_values else 0
     return Expected(found, distinct)
@@ -137,7 +137,7 @@ def keys(number: int) -> tuple[str | None, int]:
 
 
 def append(spark: SparkSession, table: str, numbers: list[int], rows: int, seed: int = 0) -> None:
-    """More rows for these partitions, the way that tells the metastore: else Spark only adds files."""
+    """Adds rows to these partitions in a way that notifies the metastore: otherwise Spark only adds files."""
     spark.conf.set("spark.sql.hive.convertInsertingPartitionedTable", "false")
     _insert(spark, table, numbers, rows, seed)
     spark.conf.unset("spark.sql.hive.convertInsertingPartitionedTable")

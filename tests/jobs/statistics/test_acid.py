@@ -42,21 +42,21 @@ def test_what_hive_reads() -> None:
     assert state.rows == ("base_100", "delta_50_105")
     below = state_of([*names, "delta_106_107"], seen_by(ValidWriteIdList.of("t", 60)))
     assert below.rows == ("base_49", "delta_41_52", "delta_50_105")
-    # Statements of one transaction; then what a compaction made of them.
+    # Statements of one transaction; then the result of a compaction.
     several = ["delta_1_1_0", "delta_1_1_1", "delete_delta_2_2_0", "delta_2_2_0"]
     assert state_of(several, EVERYTHING).rows == ("delta_1_1_0", "delta_1_1_1", "delta_2_2_0")
     assert state_of(several, EVERYTHING).deletes == ("delete_delta_2_2_0",)
     assert state_of([*several, "delta_1_2_v7", "delete_delta_1_2_v7"], EVERYTHING).rows == ("delta_1_2_v7",)
     unseen = seen_by(ValidWriteIdList.of("t", 100), (7,))
     assert state_of([*several, "delta_1_2_v7", "base_2_v7"], unseen).rows == state_of(several, EVERYTHING).rows
-    # A base of INSERT OVERWRITE counts when its write id does, one of a compaction when nothing below it is open.
+    # A base of INSERT OVERWRITE counts if its write id does, one of a compaction if nothing below it is open.
     assert not state_of(["base_5"], seen_by(ValidWriteIdList.of("t", 9, open_ids=[5]))).has_base
     assert state_of(["base_5"], seen_by(ValidWriteIdList.of("t", 9, open_ids=[3]))).has_base
     assert not state_of(["base_5_v2"], seen_by(ValidWriteIdList.of("t", 9, open_ids=[3]))).has_base
     aborted = ValidWriteIdList.of("t", 9, aborted_ids=[5])
     assert not state_of(["base_5"], seen_by(aborted)).has_base
     assert state_of(["base_5"], seen_by(aborted), compacted=["base_5"]).has_base
-    # A delta of several transactions, of which one is open.
+    # A delta of several transactions, one of which is open.
     assert state_of(["delta_1_4"], seen_by(ValidWriteIdList.of("t", 9, open_ids=[2]))).hidden == (2,)
 
 
@@ -77,7 +77,7 @@ def histories(draw: st.DrawFn) -> tuple[list[str], ValidWriteIdList, set[int]]:
         names.append(f"base_{number}" if overwrites else f"delta_{number}_{number}_0000")
         if ids.is_valid(number):
             rows = {number} if overwrites else rows | {number}
-    # Compactions of all that was settled, from the last base on; a later one never ends before an earlier one.
+    # Compactions of all settled writes, from the last base on; a later one never ends before an earlier one.
     base, last = 0, 1
     for turn in range(draw(st.integers(0, 3))):
         last = draw(st.integers(last, count))
@@ -109,7 +109,7 @@ def test_each_row_is_seen_once(history: tuple[list[str], ValidWriteIdList, set[i
 
 
 def test_files_that_are_counted(tmp_path: Path) -> None:
-    """Of the directories that are seen; a table that cannot be read says why."""
+    """Of the visible directories; a table that cannot be read gives the reason."""
     lister, here = FigureLister(), f"file:{tmp_path}"
     assert lister.seen(f"{here}/gone", EVERYTHING) == ((0, 0, 0, ""), None, Layout(()))
     for name in (
@@ -127,7 +127,7 @@ def test_files_that_are_counted(tmp_path: Path) -> None:
     # The transaction ends: other figures, without a change of files.
     later, _, _ = lister.seen(here, seen_by(ValidWriteIdList.of("d.t", 9)))
     assert later is not None and later.files == 3 and later.digest != figures.digest
-    # Rows of a delta of several transactions come into sight.
+    # Rows of a delta of several transactions become visible.
     (tmp_path / "delta_10_12").mkdir()
     (tmp_path / "delta_10_12" / "bucket_00000").write_text("")
     before, _, partly = lister.seen(here, seen_by(ValidWriteIdList.of("d.t", 12, open_ids=[11])))
@@ -142,7 +142,7 @@ def test_files_that_are_counted(tmp_path: Path) -> None:
 
 
 def test_columns_of_a_row_are_told_by_their_position() -> None:
-    """As Hive does, also after one was renamed; what the file is too old for is null, what does not fit a failure."""
+    """As in Hive, also after a column was renamed; what an older file lacks is null, what does not fit is a failure."""
     kinds = StructType(
         [StructField("id", IntegerType()), StructField("name", StringType()), StructField("n", LongType())]
     )
@@ -157,7 +157,7 @@ def test_columns_of_a_row_are_told_by_their_position() -> None:
 
     swapped = pa.array([{"name": 1, "id": "x"}, {"name": 2, "id": "y"}])
     assert read(swapped, [0, 1, 2]) == [[1, 2], ["x", "y"], [None, None]]
-    # A column of a complex type stands between them, and is not read.
+    # A column of a complex type is between them, and is not read.
     between = pa.array([{"_col0": 1, "_col1": [5], "_col2": "x", "_col3": 9}])
     assert read(between, [0, 2, 3]) == [[1], ["x"], [9]]
     with pytest.raises(pa.ArrowInvalid):

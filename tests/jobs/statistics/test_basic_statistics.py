@@ -1,4 +1,4 @@
-"""Numbers of rows and files: what the job writes of them, who uses them, and what the files say of the next run."""
+"""Numbers of rows and files: what the job writes, who uses it, and what the files mean for the next run."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def test_what_is_written_and_what_the_next_run_does(job: tuple[SparkProcess, Any
     assert found["plain"]["spark.sql.statistics.colStats.a.max"] == "5"
     assert found["plain"]["spark.sql.statistics.colStats.m.nullCount"] == "1"
 
-    # Nothing was done since: nothing is done, and nothing written.
+    # Nothing has changed since: nothing is computed, and nothing written.
     again = run(spark, server.uri)
     assert again["tables"]["Plan"] == [] and again["summary"]["tables computed"] == 0
     with MetastoreClient(server.uri) as client:
         assert parameters_of(client) == found
     assert compare([server.uri], server.database_url)[0] == set()
 
-    # Files that nobody told the metastore of: more, others, fewer.
+    # Changes of files of which the metastore was not notified: more, others, fewer.
     data = next(locations["p=1"].glob("*.parquet"))
     shutil.copy(data, data.with_name("appended.parquet"))
     third = run(spark, server.uri)
@@ -108,13 +108,13 @@ def test_what_is_written_and_what_the_next_run_does(job: tuple[SparkProcess, Any
         now = parameters_of(client)
         [low] = client.call("get_table_column_statistics", "d", "parted", "a").statsObj
     assert {name: now[name]["numRows"] for name in ("p=1", "p=2", "p=3")} == {"p=1": "2", "p=2": "1", "p=3": "1"}
-    assert low.statsData.longStats.highValue == 7  # the row with 9 was in the file that is gone
+    assert low.statsData.longStats.highValue == 7  # the row with 9 was in the deleted file
     assert run(spark, server.uri)["tables"]["Plan"] == []
 
 
 @pytest.mark.soak
 def test_what_is_not_certain_is_read_by_spark(job: tuple[SparkProcess, Any]) -> None:
-    """Beside what workers read. A file that Spark cannot read either fails, and nothing of it is claimed."""
+    """Beside what workers read. A file that Spark cannot read either fails, and no claim is made about it."""
     spark, server = job
     with MetastoreClient(server.uri) as client:
         parts = {f"p={one.values[0]}": one for one in client.call("get_partitions", "d", "parted", -1)}
@@ -139,13 +139,13 @@ def test_what_is_not_certain_is_read_by_spark(job: tuple[SparkProcess, Any]) -> 
     assert failed["exit_status"] == 3 and "d.parted" in str(failed["tables"]["Failures"])
     with MetastoreClient(server.uri) as client:
         after = parameters_of(client)
-    # Its numbers stay; that they are exact is known to be no longer so.
+    # Its numbers remain, but are no longer claimed as exact.
     claims = ("COLUMN_STATS_ACCURATE", RECORDED)
     assert after["p=1"] == {name: value for name, value in found["p=1"].items() if name not in claims}
 
 
 def run_and_count(spark: SparkSession, **options: Any) -> dict[str, Any]:
-    """The report, and how many tables were read together, by job of Spark that did it."""
+    """The report, and how many tables were read together, by the Spark job that read them."""
     counts: list[int] = []
 
     def counted(run: JobRun, some: Sequence[Computation], cores: int) -> None:
@@ -158,7 +158,7 @@ def run_and_count(spark: SparkSession, **options: Any) -> dict[str, Any]:
 
 @pytest.mark.soak
 def test_small_tables_are_read_together(job: tuple[SparkProcess, Any]) -> None:
-    """Whatever stands between them; each has its own statistics in the end, and one that fails fails alone."""
+    """Whatever is between them; each has its own statistics in the end, and one that fails fails alone."""
     spark, server = job
     for number in range(6):
         spark.sql(f"create table d.of_{number} (a int, more{number} string) stored as parquet")
@@ -208,7 +208,7 @@ def test_a_limit_of_bytes_leaves_the_rest_for_the_next_run(job: tuple[SparkProce
 
 @pytest.mark.soak
 def test_sparks_planner_uses_them(job: tuple[SparkProcess, Any]) -> None:
-    """As after ANALYZE TABLE … COMPUTE STATISTICS FOR ALL COLUMNS of its own."""
+    """As after its own ANALYZE TABLE … COMPUTE STATISTICS FOR ALL COLUMNS."""
     spark, server = job
     assert run(spark, server.uri)["exit_status"] == 0
     for table in ("d.plain", "d.parted"):
@@ -229,7 +229,7 @@ def test_sparks_planner_uses_them(job: tuple[SparkProcess, Any]) -> None:
 
 @pytest.mark.soak
 def test_a_sample_is_marked_and_claims_nothing(job: tuple[SparkProcess, Any], tmp_path: Path) -> None:
-    """Of a partition and a table of ten files of a hundred rows each, some are read; of what is small, all."""
+    """Of a partition and a table of ten files of a hundred rows each, some are read; small ones are read completely."""
     spark, server = job
     spark.sql("set spark.sql.files.maxRecordsPerFile=100")
     values = "select id, if(id % 4 = 0, null, 'x'), date'2024-01-01'"
@@ -245,7 +245,7 @@ def test_a_sample_is_marked_and_claims_nothing(job: tuple[SparkProcess, Any], tm
         limit = str(files.bytes // 4)
         assert run(spark, server.uri)["exit_status"] == 0
         exact = parameters_of(client)
-        # What is exact stays so while nothing changes.
+        # Exact numbers remain exact while nothing changes.
         assert run(spark, server.uri, sample_above=limit)["tables"]["Plan"] == []
         sampled = run(spark, server.uri, sample_above=limit, all=True)
         assert sampled["exit_status"] == 0, sampled
@@ -257,7 +257,7 @@ def test_a_sample_is_marked_and_claims_nothing(job: tuple[SparkProcess, Any], tm
             assert int(limit) <= read < size == int(estimated["totalSize"])
             assert "COLUMN_STATS_ACCURATE" not in estimated
             assert int(estimated["numRows"]) == pytest.approx(1000, rel=0.1)
-        # Spark has no mark for an estimate: it is told what is known.
+        # Spark has no mark for estimates: it gets the known numbers.
         for whole in (of_table, found["parted"]):
             assert {name for name in whole if name.startswith("spark.sql.statistics")} == {
                 "spark.sql.statistics.totalSize"
@@ -265,12 +265,12 @@ def test_a_sample_is_marked_and_claims_nothing(job: tuple[SparkProcess, Any], tm
         assert found["parted"]["hms_cache.statistics.sample"] == "1 of 4 partitions"
         for name in ("p=1", "p=2", "p=3", "plain"):
             assert found[name] == exact[name] | {"transient_lastDdlTime": found[name]["transient_lastDdlTime"]}
-        # Spark reads lines of text through Hive's classes, and cannot be asked for some of the files.
+        # Spark reads lines of text through Hive's classes, and cannot read only some of the files.
         assert client.call("get_table", "d", "lines").parameters["numRows"] == "20"
         [number] = client.call("get_partitions_statistics_req", one_partition("p=4")).partStats["p=4"]
         assert number.statsData.stringStats.numNulls == pytest.approx(250, rel=0.1)
         assert run(spark, server.uri, sample_above=limit)["tables"]["Plan"] == []
-        # Without a limit estimates will not do.
+        # Without a limit, estimates do not suffice.
         again = run(spark, server.uri)
         assert plan(again) == {"d.large": 1, "d.parted": 1}
         now = parameters_of(client)
@@ -336,7 +336,7 @@ def test_histograms_are_those_of_sparks_analyze(job: tuple[SparkProcess, Any]) -
     spark.sql("set spark.sql.statistics.histogram.enabled=false")
     theirs = spark.call(histogram_parts, tables=tables)
     assert {name: ours[name] for name in ours} == {name: theirs[name] for name in ours}
-    # Statistics that are computed anew take those of before with them.
+    # Statistics that are computed again replace the previous ones.
     spark.sql("insert into d.plain values (1, 'z', 2.5, null)")
     assert run(spark, server.uri)["exit_status"] == 0
     assert not any(name.startswith("d.plain") for name in spark.call(histogram_parts, tables=tables))
@@ -348,12 +348,12 @@ def test_nothing_is_written_over_a_change(job: tuple[SparkProcess, Any], tmp_pat
     spark, server = job
     with MetastoreClient(server.uri) as client:
         read = client.call("get_table", "d", "plain")
-        # Somebody makes it another table of this name.
+        # Another client replaces it by another table of this name.
         client.call("drop_table", "d", "plain", True)
         spark.sql("create table d.plain (a int) stored as orc")
         before = client.call("get_table", "d", "plain")
         assert record_table(client, read, dict, lambda found: False) == CHANGED
-        # Somebody alters it between its reading and its writing.
+        # Another client alters it between its reading and its writing.
         read = client.call("get_table", "d", "plain")
 
         def change(parameters: Any) -> dict[str, str]:
@@ -400,7 +400,7 @@ def test_files_that_change_while_they_are_read(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_hives_engine_answers_from_them(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) -> None:
-    """Without a task, and rightly; after an append and the next run, too."""
+    """Without a task, and correctly; after an append and the next run, too."""
     server = start_server("mariadb", **{"catalog.statistics_sketches": "true"})
     spark.session(remote(tmp_path, server.uri))
     spark.sql("create database d")

@@ -1,4 +1,4 @@
-"""Tables of two catalogs that have the same names: each is read, written and reported under its own."""
+"""Tables of two catalogs with the same names: each is read, written and reported under its own catalog."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TwoCatalogs:
         self.client.call("create_database", database)
 
     def second(self) -> None:
-        """Makes the tables of `c2`, of files that Spark writes elsewhere."""
+        """Creates the tables of `c2`, from files that Spark writes elsewhere."""
         for kind in FORMATS:
             for name, keys in ((f"p_{kind}", "partitioned by (day string, n int)"), (f"u_{kind}", "")):
                 made = self._root / "c2" / name
@@ -65,7 +65,7 @@ class TwoCatalogs:
                     f"create external table d.made (a int, t string) {keys} stored as {kind} location 'file:{made}'"
                 )
                 if keys:
-                    # Two spellings of one number, and no value: rows that no key tells apart.
+                    # Two spellings of one number, and no value: rows that cannot be distinguished by a key.
                     rows = "(100, 'abc', 'e f', 1), (200, 'z', 'g', 7), (300, 'zz', 'g', null)"
                 else:
                     rows = "(50, 'fifty'), (60, null)"
@@ -105,7 +105,7 @@ def test_each_table_is_done_in_its_catalog(
     lake.second()
     before = {f"{kind}_{form}": lake.parameters("hive", f"{kind}_{form}") for kind in "pu" for form in FORMATS}
 
-    # Of one catalog alone.
+    # Of one catalog only.
     report = spark.call(run_statistics, metastore=server.uri, tables=("c2.*.*",))
     assert report["exit_status"] == 0, report
     assert {row[0] for row in report["tables"]["Plan"]} == {f"c2.d.{kind}_{form}" for kind in "pu" for form in FORMATS}
@@ -120,7 +120,7 @@ def test_each_table_is_done_in_its_catalog(
         assert lake.parameters("c2", f"u_{form}")[None]["numRows"] == "2"
         assert high(server.uri, f"p_{form}") == 300 and high(server.uri, f"u_{form}") == 60
 
-    # Of all of them: what is done is not done again, and the rest is.
+    # Of all of them: finished ones are not computed again, the others are.
     report = spark.call(run_statistics, metastore=server.uri)
     assert report["exit_status"] == 0, report
     assert {row[0] for row in report["tables"]["Plan"]} == {f"d.{kind}_{form}" for kind in "pu" for form in FORMATS}
@@ -140,7 +140,7 @@ def test_each_table_is_done_in_its_catalog(
 
 
 def high(uri: str, table: str, catalog: str = "c2") -> int:
-    """The greatest `a` by the statistics of a table as a whole."""
+    """The greatest `a` in the statistics of a table as a whole."""
     reader = MetastoreReader(uri)
     try:
         [struct] = reader.tables(catalog, "d", [table])
@@ -152,7 +152,7 @@ def high(uri: str, table: str, catalog: str = "c2") -> int:
 
 @pytest.mark.soak
 def test_files_of_every_catalog(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) -> None:
-    """Each difference is told, kept and mended under the catalog of its table."""
+    """Each difference is reported, stored and repaired under the catalog of its table."""
     server = start_server("sqlite")
     spark.session(remote(tmp_path, server.uri))
     lake = TwoCatalogs(spark, server.uri, tmp_path)

@@ -1,4 +1,4 @@
-"""What a notification log tells of tables since their places in it."""
+"""What a notification log reports about tables since their positions in it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ListedLog:
 
 
 def row(event_id: int, event_type: str, table: str) -> NotificationRow:
-    """An event whose message cannot be read: then its whole table counts."""
+    """An event whose message cannot be read: it affects its whole table."""
     return NotificationRow(event_id, 1_700_000_000, event_type, "hive", "default", table, "{", "json-0.2")
 
 
@@ -107,7 +107,7 @@ PlaceFile(sys.argv[1]).write(places)
 
 @pytest.mark.parametrize("prefix", ["", "file://"])
 def test_a_file_that_cannot_be_written_whole_stays_as_it_was(tmp_path: Path, prefix: str) -> None:
-    """The disk is full, or the process is killed: the next run has to read it."""
+    """The disk is full, or the process is killed: the next run must be able to read it."""
     path = tmp_path / "places.json"
     file = PlaceFile(f"{prefix}{path}")
     file.write({A: place_at(3)})

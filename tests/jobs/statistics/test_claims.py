@@ -1,4 +1,4 @@
-"""Which statistics are claimed to be exact, so that Hive answers queries from them without reading a row."""
+"""Which statistics are claimed as exact, so that Hive answers queries from them without reading a row."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_their_claims_are_taken_back_with_the_row_counts() -> None:
 
 
 def test_an_attempt_is_done_when_nothing_wrong_is_claimed() -> None:
-    """Statistics that were just written claim all of their columns, also where the files were recorded before."""
+    """Statistics that were just written claim all of their columns, also if the files were recorded before."""
     unit = Unit("p=1", 3, "file:/x", FIGURES, COLUMNS)
     before = claiming("old", "text") | {RECORDED: str(FIGURES)}
     assert not is_counted(unit, before) and not is_planned_by(unit, before)
@@ -82,7 +82,7 @@ def test_an_attempt_is_done_when_nothing_wrong_is_claimed() -> None:
 
 
 def wide_tables(spark: SparkSession) -> None:
-    """Of more columns than one reading takes: what is not to be claimed is in the first and in the last of them."""
+    """More columns than are read at once: the ones that must not be claimed are in the first and in the last group."""
     spark.sql("create database d")
     columns = "x double, " + ", ".join(f"c{number} int" for number in range(100)) + ", d date, y double"
     numbers = ", ".join(f"{number} as c{number}" for number in range(100))
@@ -145,7 +145,7 @@ def tables_to_withdraw(spark: SparkSession) -> None:
 def test_what_is_known_to_be_no_longer_so_is_not_claimed(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path
 ) -> None:
-    """Whatever keeps the job from computing it: Hive answers from what is claimed, each day until it is computed."""
+    """Whatever prevents the job from computing it: Hive would answer from the claims each day until it is computed."""
     server = start_server("sqlite")
     spark.session(remote(tmp_path, server.uri))
     spark.call(tables_to_withdraw)
@@ -157,7 +157,7 @@ def test_what_is_known_to_be_no_longer_so_is_not_claimed(
     with MetastoreClient(server.uri) as client:
 
         def states() -> dict[str, tuple[bool, bool, bool]]:
-            """Whether the number of rows and the column are claimed to be exact, and whether there is a mark."""
+            """Whether the number of rows and the column are claimed as exact, and whether there is a mark."""
             found = {name: client.call("get_table", "d", name) for name in ("plain", "lines")}
             found |= {f"p={one.values[0]}": one for one in client.call("get_partitions", "d", "parted", -1)}
             return {
@@ -184,8 +184,8 @@ def test_what_is_known_to_be_no_longer_so_is_not_claimed(
         assert run()["exit_status"] == 0
         every = dict.fromkeys(("plain", "lines", "p=1", "p=2", "p=3"), claimed)
         assert states() == every
-        # Rows of a UNION ALL of Hive's, and a file that is being copied, which Spark does not see, and one that nobody
-        # can read.
+        # Rows of a UNION ALL by Hive, and a file that is being copied, which Spark does not see, and one that cannot
+        # be read.
         (paths["1"] / "HIVE_UNION_SUBDIR_1").mkdir()
         (paths["1"] / "HIVE_UNION_SUBDIR_1" / "x").write_bytes(content)
         (paths["plain"] / "x").write_bytes(b"no Parquet")
@@ -196,11 +196,11 @@ def test_what_is_known_to_be_no_longer_so_is_not_claimed(
         assert (reasons.pop("p=1"), reasons.pop("p=3"), [*reasons]) == (NESTED_FILES, OTHER_FILES, [None])
         assert states() == every | dict.fromkeys(("p=1", "p=3", "plain"), taken_back)
         assert client.call("get_partition", "d", "parted", ["1"]).parameters["numRows"] == "1"
-        # There is nothing left to be taken back.
+        # There are no claims left.
         before = client.call("get_current_notificationEventId").eventId
         run()
         assert client.call("get_current_notificationEventId").eventId == before
-        # What is left for the next run.
+        # Left for the next run.
         (paths["1"] / "HIVE_UNION_SUBDIR_1" / "x").unlink()
         (paths["plain"] / "x").unlink()
         (paths["3"] / "y._COPYING_").unlink()
@@ -212,7 +212,7 @@ def test_what_is_known_to_be_no_longer_so_is_not_claimed(
         assert all(state in (claimed, taken_back) for state in postponed.values())
         assert run()["exit_status"] == 0
         assert states() == every
-        # Tables that Spark would read otherwise than Hive from now on.
+        # Tables that Spark would read differently than Hive from now on.
         alter("lines", **{"skip.header.line.count": "1"})
         alter("parted", **{"parquet.column.index.access": "true"})
         assert run()["exit_status"] == 0
@@ -224,7 +224,7 @@ def test_what_is_known_to_be_no_longer_so_is_not_claimed(
         alter("parted", **{"parquet.column.index.access": "false"})
         assert run()["exit_status"] == 0
         assert states() == every
-        # A number that another writer has added its rows to, which were counted already.
+        # A number to which another writer has added its rows, which were already counted.
         alter("plain", numRows="2")
         assert run()["exit_status"] == 0
         assert client.call("get_table", "d", "plain").parameters["numRows"] == "1"

@@ -1,4 +1,4 @@
-"""The job on real servers: what it writes against the rows themselves, read from the database."""
+"""The job on real servers: what it writes, compared with the rows, read from the database."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def assert_statistics(found: ColumnStatistics, *parts: Sequence[tuple[Any, ...]]
         wanted = expected(column, [value for part in parts for value in values_in(column, part)])
         each = [expected(column, values_in(column, part)) for part in parts]
         of_parts = [one.values for one in each]
-        # A bound that one part with values cannot tell, as it is infinite, nobody knows of the whole.
+        # If one part with values has no bound, because it is infinite, the whole has none.
         lows: list[Any] = [part.values.low for part in each if part.distinct]
         highs: list[Any] = [part.values.high for part in each if part.distinct]
         low = None if None in lows else min(lows, default=None)
@@ -97,7 +97,7 @@ def assert_statistics(found: ColumnStatistics, *parts: Sequence[tuple[Any, ...]]
 def start(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path, database: str
 ) -> tuple[Any, dict[str, Any]]:
-    """On SQLite bit vectors that are stored come from the database, else from the server."""
+    """On SQLite, stored bit vectors come from the database, otherwise from the server."""
     from_database = database == "sqlite"
     server = start_server(database, **{"catalog.statistics_sketches": "false" if from_database else "true"})
     conf = remote(tmp_path, server.uri) | {"spark.hadoop.hive.exec.max.dynamic.partitions": "10000"}
@@ -132,7 +132,7 @@ def test_statistics_of_all_types(
         assert stored.of_table("plain").statsObj == []
         assert not Path(options["state"]).exists()
 
-        # Without the database; the server on SQLite answers no bit vectors: the table's come from what is written.
+        # Without the database; the server on SQLite returns no bit vectors: the table's come from what is written.
         first = spark.call(run_statistics, **{name: value for name, value in options.items() if name != "database"})
         assert (first["exit_status"], first["summary"]["failures"]) == (0, 0), first
         assert (first["summary"]["partitions written"], first["summary"]["rows read"]) == (9, 9 * 40 + 300)
@@ -161,7 +161,7 @@ def test_statistics_of_all_types(
             if number not in (1, 4, 20):
                 assert found[name_of(number)] == before[name_of(number)]
         assert_statistics(stored.of_table("sales"), *content.values())
-    # Who asks the server sees them, too: its cache followed the writes.
+    # The server shows them, too: its cache followed the writes.
     with MetastoreClient(server.uri) as client:
         [asked] = client.call("get_table_column_statistics", "default", "sales", "whole").statsObj
         nulls = [value for rows in content.values() for value in values_in("whole", rows)].count(None)

@@ -1,4 +1,4 @@
-"""Which partitions lack statistics, asked for in calls of a limited size."""
+"""Which partitions lack statistics, requested in calls of a limited size."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.jobs.catalogs import Catalog
 def test_a_wide_table_takes_several_calls(
     start_server: ServerStarter, monkeypatch: pytest.MonkeyPatch, of_a_call: int, calls: int
 ) -> None:
-    """Of thousands of columns the statistics of five hundred partitions are more than a worker's memory, and than a
-    message of Thrift's."""
+    """With thousands of columns, the statistics of five hundred partitions exceed a worker's memory and a Thrift
+    message."""
     server = start_server("sqlite")
     names = [f"day={number}" for number in range(5)]
     with closing(Catalog(server.uri)) as catalog:

@@ -1,6 +1,6 @@
-"""Rows are those of the files that were listed, however Spark reads a table: else it has no row count.
+"""Rows are those of the listed files, however Spark reads a table; otherwise, there is no row count.
 
-Spark lists directories itself, by drivers, settings and options of its own, and takes what it does not see for nothing.
+Spark lists directories itself, with its own drivers, settings and options, and treats what it does not see as missing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(290)]
 
 
 def tables_of_files(spark: SparkSession, *, elsewhere: str) -> None:
-    """Which Spark reads with a reader of its own, and through Hive's classes."""
+    """Which Spark reads with its own reader, and through Hive's classes."""
     spark.sql("create database d")
     for name, how in {
         "plain": "using parquet",
@@ -80,7 +80,7 @@ def test_what_spark_does_not_see_is_not_claimed_to_be_no_rows(
             return Path(found.sd.location.removeprefix("file:"))
 
         def rows() -> dict[str, str | None]:
-            """Row counts that are claimed to be exact, by table or partition."""
+            """Row counts claimed as exact, by table or partition."""
             known = set(client.call("get_all_tables", "d")) - {"csv", "lists", *parted}
             found = {name: client.call("get_table", "d", name) for name in known}
             for name in parted:
@@ -101,7 +101,7 @@ def test_what_spark_does_not_see_is_not_claimed_to_be_no_rows(
         copy_in(place("chosen"), "x.lines")
         for table in parted:
             copy_in(place(table) / "p=2", "x._COPYING_")
-        # Hive's ALTER TABLE … SET LOCATION: Spark goes on reading where its own property says.
+        # Hive's ALTER TABLE … SET LOCATION: Spark still reads the location in its own property.
         moved = client.call("get_table", "d", "moved")
         shutil.copytree(place("moved"), tmp_path / "moved")
         copy_in(tmp_path / "moved", "x.parquet")
@@ -113,7 +113,7 @@ def test_what_spark_does_not_see_is_not_claimed_to_be_no_rows(
         others = {(name, None) for name in ("copied", "copied_lines", "hidden", "chosen", "moved")}
         others |= {(name, "p=2") for name in parted}
         assert failed == dict.fromkeys(others, OTHER_FILES)
-        # What is left out is said.
+        # Omitted files are reported.
         assert {row[0] for row in report["tables"]["Notes"] if "left out" in row[1]} == {"d.csv", "d.lists"}
         exact: dict[str, str | None] = dict.fromkeys(("plain", "lines"), "2") | {"external": "1"}
         exact |= {f"{name}/{value}": "100" for name in parted for value in ("1", "3")}
@@ -121,7 +121,7 @@ def test_what_spark_does_not_see_is_not_claimed_to_be_no_rows(
         nothing |= {f"{name}/2": None for name in parted}
         assert rows() == exact | nothing
 
-        # With a filter: of the rest nothing is read.
+        # With a filter: nothing of the rest is read.
         spark.call(add_partition, tables=[f"d.{name}" for name in parted])
         report = spark.call(run_statistics, metastore=server.uri)
         failed = {(row[0].rpartition(".")[2], row[1]): row[2] for row in report["tables"]["Failures"]}
@@ -137,7 +137,7 @@ def test_what_spark_does_not_see_is_not_claimed_to_be_no_rows(
         moved = client.call("get_table", "d", "moved")
         moved.sd.serdeInfo.parameters["path"] = moved.sd.location
         client.call("alter_table", "d", "moved", moved)
-        # What left nothing out has its rows: the option chooses all of what is left.
+        # If nothing was omitted, it has its rows: the option selects all remaining files.
         report = spark.call(run_statistics, metastore=server.uri)
         assert report["exit_status"] == 0, report
         exact |= dict.fromkeys(("copied", "copied_lines", "hidden", "chosen"), "2") | {"moved": "4"}
@@ -149,7 +149,7 @@ def test_what_spark_does_not_see_is_not_claimed_to_be_no_rows(
 
 @pytest.fixture
 def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ObjectStore, ObjectStore]]:
-    """What the environment leads to, and another one."""
+    """The endpoint in the environment, and another one."""
     pytest.importorskip("s3fs")
     pytest.importorskip("moto")
     if shutil.which("mvn") is None:
@@ -186,7 +186,7 @@ def tables_of_objects(spark: SparkSession) -> None:
 
 
 def _content(table: str, rows: int) -> bytes:
-    """A file of so many rows."""
+    """A file with this many rows."""
     values, file = pa.table({"a": [f"{number:09}" for number in range(rows)]}), io.BytesIO()
     if table in ("own", "parquet"):
         parquet.write_table(values, file)
@@ -198,7 +198,7 @@ def _content(table: str, rows: int) -> bytes:
 
 
 def _fill(store: ObjectStore, more: int = 0) -> None:
-    """Each table and partition has one file; with so many rows more than they should."""
+    """Each table and partition has one file; with this many rows too many."""
     store.make_bucket("lake")
     for table in HOW:
         store.write("lake", f"w/{table}/f", _content(table, ROWS["1"] + more))
@@ -210,7 +210,7 @@ def _fill(store: ObjectStore, more: int = 0) -> None:
 def test_a_store_that_spark_takes_for_another(
     start_server: ServerStarter, stores: tuple[ObjectStore, ObjectStore], tmp_path: Path, read_by_spark: bool
 ) -> None:
-    """Where its bucket is there: it is empty, or a copy with other rows."""
+    """Its bucket exists: it is empty, or a copy with other rows."""
     store, other = stores
     _fill(store)
     other.make_bucket("lake")
@@ -230,7 +230,7 @@ def test_a_store_that_spark_takes_for_another(
         with MetastoreClient(server.uri) as client:
 
             def rows() -> dict[str, str]:
-                """Row counts, by table or partition: none where there are none."""
+                """Row counts, by table or partition; none where there are none."""
                 found = {name: client.call("get_table", "d", name) for name in HOW}
                 for name in HOW:
                     for one in client.call("get_partitions", "d", f"{name}_p", -1):

@@ -1,4 +1,4 @@
-"""What is kept beside statistics: that nothing but their files has made them others."""
+"""The mark stored beside statistics: only their files can have changed them."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def test_marks_as_text() -> None:
     figures = Figures(1, 10, 7, "x")
     mark = Mark(figures, 3, "ab", 2)
     assert Mark.read(str(mark)) == mark and str(mark) == "1:10:7:x:3:ab:2"
-    # Those of earlier releases tell too little: their claims may be wrong.
+    # Those of earlier releases contain too little: their claims may be wrong.
     earlier = ("1:10:7", str(figures))
     for text in (None, "", *earlier, "1:10:7:x:3:ab", "1:10:7:x:three:ab:2", "1:10:7:x:3:ab:2:4", "a:10:7:x:3:ab:2"):
         assert Mark.read(text) is None
 
 
 def test_a_metastore_reads_marks() -> None:
-    """It takes back what an INSERT claims that has added its rows to a count of its own files."""
+    """It withdraws the claim of an INSERT that has added its rows to a count of its own files."""
     before = {RECORDED: str(Mark(Figures(1, 10, 7, "x"), 3, "ab", 2)), "numRows": "3"}
     after = {**before, "numRows": "6", "numFiles": "1", "totalSize": "10", "COLUMN_STATS_ACCURATE": claiming("n")}
     doubt_rows_counted_twice(before, after, are_files_listed=True)
@@ -90,9 +90,9 @@ def test_what_others_wrote_beside_the_files_is_noticed(place: Path) -> None:
     # A writer that adds its rows to the number it has read counts those twice that the job had found in its files.
     assert not is_current(place, table, now | {"numRows": "5"})
     assert not is_current(place, table, {name: value for name, value in now.items() if name != "numRows"})
-    # The metastore claims that statistics are exact as they are written: the job was ended before it took that back.
+    # The metastore claims statistics as exact when they are written: the job ended before it withdrew this.
     assert not is_current(place, table, now | {"COLUMN_STATS_ACCURATE": claiming("n", "x")})
-    # Who claims less does no harm.
+    # A writer that claims less does no harm.
     assert is_current(place, table, now | {"COLUMN_STATS_ACCURATE": "", "comment": "of others"})
     (place / "g").write_bytes(b"1")
     assert not is_current(place, table, now)
@@ -110,7 +110,7 @@ def test_what_others_wrote_beside_the_files_is_noticed(place: Path) -> None:
     ids=["type", "order", "column", "delimiter", "null"],
 )
 def test_rows_that_are_read_otherwise(place: Path, columns: dict[str, str], of_serde: dict[str, str]) -> None:
-    """Without any change of files: of a table without partitions no metastore takes the statistics away."""
+    """Without any change of files: no metastore invalidates the statistics of a table without partitions."""
     now = computed(place, table_of({"n": "int", "x": "double"}, **{"field.delim": ","}))
     assert not is_current(place, table_of(columns, **of_serde), now)
 
@@ -125,7 +125,7 @@ def test_options_of_sparks_own_tables(place: Path) -> None:
 
 
 def test_a_file_system_that_is_not_mounted(tmp_path: Path) -> None:
-    """It has no rows of anybody's to count."""
+    """It has counted no rows of others."""
     table = table_of({"n": "int"})
 
     def found(place: Path, root: Path) -> Any:
@@ -140,7 +140,7 @@ def test_a_file_system_that_is_not_mounted(tmp_path: Path) -> None:
     elsewhere = tmp_path / "archive" / "t" / "1"
     nothing = (Figures(0, 0, 0), None)
     assert found(root / "a=1" / "b=1", root) == found(root, root) == found(elsewhere, root) == (None, AWAY)
-    # A table, and a partition, that somebody has deleted have no rows.
+    # A table or partition that another client has deleted has no rows.
     root.parent.mkdir()
     elsewhere.parent.mkdir(parents=True)
     assert found(root / "a=1" / "b=1", root) == found(root, root) == found(elsewhere, root) == nothing

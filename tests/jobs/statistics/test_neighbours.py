@@ -1,4 +1,4 @@
-"""Files of partitions in a store of objects: by one listing of what is above them, as by one of each."""
+"""Files of partitions in an object store: by one listing of the directory above them, as by one of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = "/lake/t"
 
 @pytest.fixture(autouse=True)
 def memory() -> Iterator[Any]:
-    """Its scheme is none of those with directories."""
+    """Its scheme is not one of those with directories."""
     made = fsspec.filesystem("memory")
     made.store.clear()
     made.pseudo_dirs[:] = [""]
@@ -28,7 +28,7 @@ def memory() -> Iterator[Any]:
 
 
 class Counting(FigureLister):
-    """Remembers which places it has listed."""
+    """Records which directories it has listed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ def test_they_are_those_of_each(files: set[tuple[str, str, int]], asked: list[st
 
 
 def test_files_below_a_units_own_directory_are_told(memory: Any, tmp_path: Path) -> None:
-    """As those of a UNION ALL of Hive, which Hive counts and Spark does not; hidden ones are no files."""
+    """As those of a UNION ALL by Hive, which Hive counts and Spark does not; hidden ones are not files."""
     lister = FigureLister()
     for number, file in enumerate(["x", "HIVE_UNION_SUBDIR_1/000000_0", "_temporary/x", ".staging/a/b"]):
         memory.pipe_file(f"{ROOT}/a={number}/{file}", b"12345")
@@ -83,13 +83,13 @@ def test_one_listing_for_neighbours(memory: Any) -> None:
     lister = Counting()
     others = ["memory:/elsewhere/day=7", "file:/lake/a/b", "file:/lake/a/c", "no location"]
     found = lister.of_many([*near, *others], 24)
-    # The one without neighbours, and directories, are asked for one by one.
+    # The one without neighbors, and directories, are listed one by one.
     assert set(found) == set(near) and {(one.files, one.bytes) for one in found.values()} == {(1, 5)}
     assert sorted(lister.listed) == [f"memory:{ROOT}/day=0", f"memory:{ROOT}/day=1"]
 
 
 def test_what_cannot_be_listed_is_not_answered() -> None:
-    """So that it is asked for by itself, and told of."""
+    """So that it is listed alone, and reported."""
 
     class Away(fsspec.AbstractFileSystem):  # type: ignore[misc]
         protocol = "away"

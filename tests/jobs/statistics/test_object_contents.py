@@ -1,4 +1,4 @@
-"""Contents of objects on S3 (moto), through Arrow where that does what the driver does."""
+"""Contents of objects on S3 (moto), through Arrow where it returns the same as the driver."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_they_are_read_through_arrow(store: Buckets, monkeypatch: pytest.MonkeyP
     assert {key: contents.read(f"{BUCKET}/{key}") for key in CONTENTS} == CONTENTS
     with pytest.raises(FileNotFoundError):
         contents.read(f"{BUCKET}/none")
-    # That one was not there says nothing of the others.
+    # That one did not exist says nothing about the others.
     assert contents.read(f"{BUCKET}/a=1/plain") == b"12345"
 
 
@@ -108,7 +108,7 @@ def test_new_credentials_are_taken(store: Buckets, monkeypatch: pytest.MonkeyPat
 
 
 def test_after_an_error_the_driver_reads(store: Buckets, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As of a bucket in another region, to which Arrow does not follow."""
+    """As for a bucket in another region, to which Arrow does not follow."""
     contents = ObjectContents(driver(store))
     contents.renew()
 

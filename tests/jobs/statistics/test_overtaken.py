@@ -1,6 +1,6 @@
-"""Writers that come in between the last look at the files and the writing of what was read of them.
+"""Writers that write between the last listing of the files and the write of the statistics.
 
-Whatever they do, and whether they tell the metastore or not: what is claimed to be exact afterwards is so, as Hive
+Whatever they do, and whether they notify the metastore or not: what is claimed as exact afterwards is exact, as Hive
 answers queries from it.
 """
 
@@ -39,7 +39,7 @@ COLUMNS = {"a", "b"}
 
 
 class Scene:
-    """A table behind a server, and the job's writing of it."""
+    """A table behind a server, and the job that writes its statistics."""
 
     def __init__(self, uri: str, root: Path, *, is_partitioned: bool) -> None:
         self.uri, self.root = uri, root
@@ -123,7 +123,7 @@ class Scene:
         return failures
 
     def claims(self) -> tuple[bool, set[str], str | None, bool]:
-        """Whether the number of rows is claimed to be exact, of which columns statistics are, the number, and whether
+        """Whether the number of rows is claimed as exact, of which columns the statistics are, the number, and whether
         there is a mark."""
         parameters = self.object().parameters
         is_marked = RECORDED in parameters
@@ -140,7 +140,7 @@ def scene(request: pytest.FixtureRequest, start_server: ServerStarter, tmp_path:
 
 @pytest.fixture
 def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], None]], None]:
-    """Has something happen at one of the moments of a writing, once."""
+    """Executes something once, at one of the moments of a write."""
 
     def arrange(moment: str, work: Callable[[], None]) -> None:
         todo = [work]
@@ -186,7 +186,7 @@ def test_files_of_a_writer_that_tells_nobody(scene: Scene, between: Between, mom
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_an_insert_overwrite_of_hive(scene: Scene, between: Between, moment: str) -> None:
-    """It moves its files, then tells how many rows they have. What it claims may be lost, and stays true if it is
+    """It moves its files, then reports how many rows they have. Its claim may be lost, and remains true if it is
     not."""
 
     def count(altered: Any) -> None:
@@ -206,7 +206,7 @@ def test_an_insert_overwrite_of_hive(scene: Scene, between: Between, moment: str
 
 
 def test_a_place_that_was_changed_meanwhile(scene: Scene, between: Between) -> None:
-    """The statistics of columns are written by name: of what lies elsewhere by then."""
+    """The statistics of columns are written by name, although the data is elsewhere by then."""
     (scene.root / "elsewhere").mkdir()
 
     def move(altered: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a run takes on: how much of it, and which tables it leaves alone."""
+"""What a run processes: how much of it, and which tables it omits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_nightly_runs_get_through_everything_in_order(tables: list[list[int] | N
     done: list[tuple[int, str | None]] = []
     while True:
         work = [work_of(sizes, number) for number, sizes in enumerate(tables)]
-        for number, one in enumerate(work):  # what earlier runs did
+        for number, one in enumerate(work):  # what earlier runs computed
             one.chosen = [name for name in one.chosen if (number, name) not in done]
             one.is_chosen = one.is_chosen and (number, None) not in done
         waiting = len(todo) - len(done)
@@ -71,7 +71,7 @@ def test_nightly_runs_get_through_everything_in_order(tables: list[list[int] | N
 def test_what_fails_each_time_keeps_nothing_waiting_for_ever(
     tables: list[list[int] | None], data: st.DataObject, first_night: int
 ) -> None:
-    """One that is damaged, or changes all the time, may be larger than all that is read in a night."""
+    """One that is damaged, or changes all the time, may be larger than everything that is read in a night."""
     waiting = {
         (number, name)
         for number, sizes in enumerate(tables)
@@ -99,7 +99,7 @@ def test_what_fails_each_time_keeps_nothing_waiting_for_ever(
     [
         ([10, 10], 2, True),
         ([10, 10], 1, False),
-        ([100, 100, 10], 2, True),  # next to nothing is read for nothing
+        ([100, 100, 10], 2, True),  # almost nothing is read in vain
         ([100, 100, 11], 2, False),
         ([0, 0, 0], 1, True),
         ([1] * 1_200, 1_100, False),
@@ -186,7 +186,7 @@ _BY_POSITION = {"parquet.column.index.access": "TRUE"}
         ({"skip.header.line.count": "1"}, of_format(_LINES), "skip.header.line.count"),
         ({"skip.footer.line.count": "2"}, of_format("org.apache.hadoop.hive.serde2.OpenCSVSerde"), "not rows"),
         ({}, of_format(_LINES, **{"skip.header.line.count": "1"}), "skip.header.line.count"),
-        # Of a table of Spark's own its options count.
+        # For a table of Spark's own, its options matter.
         ({"skip.header.line.count": "1", "spark.sql.sources.provider": "csv"}, of_format(_LINES), None),
         ({"spark.sql.sources.provider": "csv"}, of_format(_LINES, columns=[("col", "array<string>")]), "only Spark"),
         ({}, of_format(_LINES, columns=[("col", "array<string>")]), None),
@@ -225,12 +225,12 @@ def test_what_hive_reads_otherwise_is_left_alone(
 def test_partitions_that_spark_cannot_tell_apart(
     hive_type: str, alike: list[str], apart: list[str], none: list[str]
 ) -> None:
-    """Several spellings of one value, and what is no value of the type, as which Spark reads the rows of no value."""
+    """Several spellings of one value, and values of another type, as which Spark reads the rows without a value."""
     table = Table(partitionKeys=[FieldSchema("q", "string"), FieldSchema("p", hive_type)])
     every = [*alike, *apart, *none, DEFAULT_PARTITION_VALUE]
     names = {text: make_partition_name(["q", "p"], ["x", text]) for text in every}
     found = unreadable_partitions(table, list(names.values()))
     assert sorted(found) == sorted(names[text] for text in [*alike, *none])
-    # With another value of the other key each is by itself.
+    # With another value of the other key, each is unambiguous.
     others = [make_partition_name(["q", "p"], [str(number), text]) for number, text in enumerate([*alike, *apart])]
     assert unreadable_partitions(table, others) == []

@@ -1,4 +1,4 @@
-"""Samples: which files they are, what is estimated from them, and what is claimed of it."""
+"""Samples: which files they are, what is estimated from them, and what is claimed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_each_sampled_partition_is_read_alone(units: list[tuple[int, bool]], lim
         assert samples == [portion.sample] if portion.sample is not None else not any(samples)
         assert portion.sample is None or not portion.is_whole
     assert one.sampled == [f"p={number}" for number, (_, is_sampled) in enumerate(units) if is_sampled]
-    # What is left for the next run is decided by what would be read.
+    # What is left for the next run depends on what would be read.
     sizes = [3 if is_sampled else size for size, is_sampled in units]
     limit_work([one], limit)
     assert len(one.chosen) == next((n for n in range(1, len(sizes)) if sum(sizes[: n + 1]) > limit), len(sizes))

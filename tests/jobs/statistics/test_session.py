@@ -48,7 +48,7 @@ def read_with_and_without(spark: SparkSession, *, directory: str, files: int) ->
 
 
 def where_workers_find_pyspark(spark: SparkSession) -> list[str]:
-    """Its file, and the archives that a worker looks at before each task."""
+    """Its file, and the archives that a worker checks before each task."""
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
@@ -62,7 +62,7 @@ def where_workers_find_pyspark(spark: SparkSession) -> list[str]:
 @pytest.mark.soak
 @pytest.mark.short
 def test_workers_of_this_machine_leave_archives_out(job_spark: SparkProcess, job_conf: dict[str, str]) -> None:
-    """Else each task of Python begins with reading all names in them."""
+    """Otherwise, each Python task starts by reading all names in them."""
     before = job_spark.call(where_workers_find_pyspark)
     assert len(before) > 1
     job_spark.session(job_conf | {"spark.python.daemon.module": python_daemon.MODULE})

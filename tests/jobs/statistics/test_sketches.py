@@ -1,4 +1,4 @@
-"""Sketches of whole arrays against Hive's own class, value by value."""
+"""Sketches of whole arrays compared with Hive's own class, value by value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sketch_of(hashes: Hashes) -> bytes:
 
 
 def assert_same(ours: bytes, hives: bytes) -> None:
-    """Equal, but for the order of a sparse sketch's entries."""
+    """Equal, except for the order of a sparse sketch's entries."""
     mine, theirs = HyperLogLog.read(ours), HyperLogLog.read(hives)
     if theirs.sparse is None:
         assert ours == hives
@@ -87,7 +87,7 @@ def test_groups_are_sketched_as_if_each_were_alone(rows: list[tuple[int, int]]) 
 
 @given(st.sets(_LONG, max_size=400))
 def test_sketches_are_written_as_one_by_one(values: set[int]) -> None:
-    """The bytes of many sketches, made at once, are those that a sketch writes of itself, with its estimate in them."""
+    """The bytes of many sketches, built at once, equal those that each sketch writes itself, including its estimate."""
     ours = sketch_of(hash_longs(np.array(sorted(values), np.int64)))
     read = HyperLogLog.read(ours)
     assert ours == read.serialized()

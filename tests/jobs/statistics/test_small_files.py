@@ -1,4 +1,4 @@
-"""What Arrow reads of small files beside what Spark reads of them: the same statistics, or they are left to Spark."""
+"""What Arrow reads from small files compared with what Spark reads: the same statistics, or they are left to Spark."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def by_spark(spark: SparkSession, table: Table, file_format: str, places: dict[s
 
 
 def comparable(statistics: list[ColumnStatisticsObj]) -> list[str]:
-    """All that they say, as text: NaN and -0.0 are told apart, and the order in a sparse sketch does not matter."""
+    """Everything in them, as text: NaN and -0.0 are distinguished, and the order in a sparse sketch does not matter."""
     return [f"{one.colName} {values_of_statistics(one)}" for one in statistics]
 
 
 def compared(
     spark: SparkSession, columns: dict[str, str], file_format: str, directory: Path
 ) -> tuple[dict[str | None, Any], list[str | None]]:
-    """Of each directory in one: what differs, as Arrow and as Spark have it; and what is left to Spark."""
+    """For all directories: the differences between Arrow and Spark, and what is left to Spark."""
     places = {path.name: path for path in sorted(directory.iterdir())}
     table = table_of(columns, file_format)
     ours, left = by_arrow(table, places)
@@ -124,7 +124,7 @@ def test_files_of_spark(job_spark: SparkProcess, tmp_path: Path, file_format: st
     assert found == {"wrong": {}, "left": []}
 
 
-# ---- files of others, one column each: a name, the column's type in Hive, and what is in the file
+# ---- files of other writers, one column each: a name, the column's type in Hive, and the contents of the file
 
 _MOMENT = datetime(2024, 2, 29, 12, 30, 1, 250_000, UTC)
 _FILES: dict[str, tuple[str, pa.Array, bool]] = {
@@ -196,8 +196,8 @@ def too_large(spark: SparkSession, *, directory: str) -> dict[str, Any]:
 @pytest.mark.soak
 @pytest.mark.short
 def test_numbers_too_large_for_their_column_are_null(job_spark: SparkProcess, tmp_path: Path) -> None:
-    """Of a column that was `int` once: Hive reads NULL where Spark keeps the lower bits, and would answer from bounds
-    that no row has."""
+    """A column that was `int` once: Hive reads NULL where Spark keeps the lower bits, and would answer from bounds that
+    no row has."""
     values = {"b": [1, 300, -129, None, 127], "s": [40_000, -32_769, 32_767, 5, -32_768], "same": [1, None, 2, -3, 4]}
     files = {"old": pa.table({name: pa.array(of, pa.int32()) for name, of in values.items()})}
     files["new"] = pa.table({name: pa.array([3], kind()) for name, kind in zip("bs", (pa.int8, pa.int16), strict=True)})
@@ -247,7 +247,7 @@ def legacy(**metadata: str) -> bytes:
 def test_what_is_not_certain_is_left_to_spark_and_so_is_what_follows(
     tmp_path: Path, file_format: str, content: bytes
 ) -> None:
-    """A unit is left as a whole, and one that was read before stays."""
+    """A unit is left as a whole, and one that was read before remains."""
     good = parquet_bytes(pa.array([7]))
     if file_format == "orc":
         made = io.BytesIO()
@@ -270,7 +270,8 @@ def test_names_that_differ_in_case_only_are_left_to_spark(tmp_path: Path) -> Non
 
 
 def test_files_of_several_schemas(tmp_path: Path) -> None:
-    """One that lacks the column counts as nulls, one without any column of the table as well; a hidden one does not."""
+    """One without the column counts as nulls, and so does one without any column of the table; a hidden one does
+    not."""
     places = {
         "a": place_of(tmp_path / "a", x=parquet_bytes(pa.array([3, 5])), y=parquet_bytes(pa.array([1]), "other")),
         "b": place_of(tmp_path / "b", _x=parquet_bytes(pa.array([9])), y=parquet_bytes(pa.array([4, None]), "C")),
@@ -307,7 +308,7 @@ def test_no_row_of_a_unit_is_lost_where_others_cannot_be_reduced(
     files = {
         "a": content("us", 10**15),
         "b": content("ms", 10**12),
-        "c": content("ms", 10**16),  # no microseconds hold it
+        "c": content("ms", 10**16),  # beyond the range of microseconds
         "d": content("ms", 10**12),
         "e": content("us", 10**15),
     }
@@ -321,12 +322,12 @@ def test_no_row_of_a_unit_is_lost_where_others_cannot_be_reduced(
         rows, left = read(units)
         assert "c" in left and sorted([*left, *(row["name"] for row in rows)]) == sorted(files)
         assert {(row["rows"], row["low0"], row["high0"], row["nulls1"]) for row in rows} == {(10, 0, 9, 0)}
-        # What follows is likely to be like it.
+        # The following files are probably similar.
         assert read(units[:1]) == ([], ["a"])
 
 
 def test_columns_of_orc_are_told_by_their_position(tmp_path: Path) -> None:
-    """As Hive does. Arrow has names: a file with others, in another order, with more or fewer is left to Spark."""
+    """As in Hive. Arrow has names: a file with others, in another order, with more or fewer is left to Spark."""
     ones, tens = pa.array([1, 2], pa.int32()), pa.array([10, 20], pa.int32())
     table = table_of({"a": "int", "B": "int", "l": "array<int>"}, "orc")
     lists = pa.array([[1], [2]], pa.list_(pa.int32()))
@@ -352,7 +353,7 @@ def by_position(spark: SparkSession, *, directory: str) -> list[list[Any]]:
 @pytest.mark.soak
 @pytest.mark.short
 def test_spark_reads_columns_of_orc_by_their_position(job_spark: SparkProcess, tmp_path: Path) -> None:
-    """Of a file that has more of them than the table it says that it cannot."""
+    """For a file with more of them than the table, it reports that it cannot."""
     ones, tens = pa.array([1, 2], pa.int32()), pa.array([10, 20], pa.int32())
     place = place_of(
         tmp_path / "t",
@@ -398,7 +399,7 @@ def test_portions_make_no_difference(
 
 @pytest.mark.soak
 def test_a_file_of_one_long_text_is_read_in_small_batches() -> None:
-    """Of a few KB in the file, and a GB as it is held."""
+    """A few KB in the file, but a GB in memory."""
     content = parquet_bytes(pa.array(["x" * 500_000]).take(pa.array([0] * 2_000)))
     column = StatisticsColumn("c", "string", StatisticsKind.STRING)
     sizes = []
@@ -453,7 +454,7 @@ def test_what_is_small() -> None:
 
 
 def test_files_that_cannot_be_seen_for_a_moment_are_not_taken_for_none(tmp_path: Path) -> None:
-    """What was read has to be what was listed."""
+    """What was read must be what was listed."""
     place = place_of(tmp_path / "t", x=parquet_bytes(pa.array([1, 2])))
     table = table_of({"c": "bigint"})
     columns = statistics_columns(table)
@@ -472,7 +473,7 @@ def test_files_that_cannot_be_seen_for_a_moment_are_not_taken_for_none(tmp_path:
 
 
 def seen_by_spark(spark: SparkSession, *, directories: list[str], listed: list[tuple[int, int]]) -> Any:
-    """Rows of directories; or the numbers of those that have other files than listed."""
+    """Rows of directories; or the numbers of those whose files differ from the listed ones."""
     known = {number: Listed(*one) for number, one in enumerate(listed)}
     try:
         rows = rows_of_directories(
@@ -485,7 +486,7 @@ def seen_by_spark(spark: SparkSession, *, directories: list[str], listed: list[t
 
 @pytest.mark.soak
 def test_spark_has_to_see_the_files_that_were_listed(job_spark: SparkProcess, tmp_path: Path) -> None:
-    """Those that it passes over have rows to Hive, and those that Hive passes over have none."""
+    """Those that it skips have rows in Hive, and those that Hive skips have none."""
     content = parquet_bytes(pa.array([1, 2]))
     names = {
         "plain": ["x"],

@@ -1,4 +1,5 @@
-"""Partitions that are stored in another way than their table: which count as that, and that nothing is read of them."""
+"""Partitions that are stored differently than their table: which ones count as such, and that nothing of them is
+read."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def stored(formats: tuple[str, str], place: str, **parameters: str) -> StorageDe
 
 
 def problem_of(place: Path, table: StorageDescriptor, partition: StorageDescriptor, **parameters: str) -> str | None:
-    """What the job finds of a partition."""
+    """The job's result for a partition."""
     table.location, partition.location = f"file:{place}", f"file:{place}/p=1"
 
     class Reader:
@@ -53,7 +54,7 @@ def problem_of(place: Path, table: StorageDescriptor, partition: StorageDescript
 @pytest.mark.parametrize(
     ("formats", "of_table", "of_partition"),
     [
-        # What Hive, Spark and Trino note beside each other.
+        # What Hive, Spark and Trino store in addition.
         (_TEXT, {"serialization.format": "1"}, {}),
         (_TEXT, {}, {"serialization.format": "1", "path": "file:/x"}),
         (_TEXT, {"field.delim": ",", "serialization.format": ","}, {"field.delim": ","}),
@@ -97,5 +98,5 @@ def test_partitions_that_are_stored_in_another_way(
     tmp_path: Path, of_table: StorageDescriptor, of_partition: StorageDescriptor
 ) -> None:
     assert problem_of(tmp_path, of_table, of_partition) == OTHER_STORAGE
-    # Spark reads a table of its own by the table's options.
+    # Spark reads a table of its own with the table's options.
     assert problem_of(tmp_path, of_table, of_partition, **_SPARKS) is None

@@ -1,4 +1,4 @@
-"""Statistics put together as they come are those of all partitions at once."""
+"""Statistics merged one by one are those of all partitions at once."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def doubles(low: float | None, high: float | None, values: list[float]) -> list[
 def test_a_bound_that_is_not_written_is_none_of_the_table(
     other: list[ColumnStatisticsObj], bounds: tuple[float | None, float | None]
 ) -> None:
-    """Else the highest value of a table with infinity in one partition would be that of the other partitions."""
+    """Otherwise, the highest value of a table with infinity in one partition would be that of the other partitions."""
     together = Together(["d"])
     together.add("p=1", doubles(1.0, 5.0, [1.0, 5.0]), 2)
     together.add("p=2", other, 2)

@@ -1,4 +1,4 @@
-"""What is put together of partitions for Spark's statistics of their table."""
+"""What is merged from partitions for Spark's statistics of their table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def text_column(lengths: list[int], nulls: int) -> ColumnValues:
 
 @given(st.lists(st.tuples(st.lists(st.integers(0, 2**31), max_size=40), st.integers(0, 40)), max_size=20))
 def test_lengths_add_up_exactly(partitions: list[tuple[list[int], int]]) -> None:
-    """Although statistics have their averages only, and come through text in between."""
+    """Although statistics only contain averages, and are stored as text in between."""
     one, other = TotalsOfColumns(), TotalsOfColumns()
     for number, (lengths, nulls) in enumerate(partitions):
         statistics = statistics_of("t", "string", text_column(lengths, nulls))
@@ -39,7 +39,7 @@ def test_moments_to_the_microsecond_where_they_are_known() -> None:
     moments = [statistics_of("m", "timestamp", ColumnValues(StatisticsKind.TIMESTAMP, low=-7, high=9))]
     totals.add(moments, 3, {"m": (-6_999_999, 9_000_001)})
     assert totals.of("m") == Totals(3, 0, -6_999_999, 9_000_001)
-    # Of what is stored the whole second is known: no value may lie outside.
+    # For stored values, only the whole second is known: no value may be outside.
     totals.add(moments, 3)
     assert totals.of("m") == Totals(6, 0, -7 * US, 10 * US - 1)
     totals.add([statistics_of("m", "timestamp", ColumnValues(StatisticsKind.TIMESTAMP, nulls=2))], 2)

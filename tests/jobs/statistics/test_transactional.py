@@ -1,5 +1,5 @@
-"""Transactional tables that Hive 4.0.1's engine wrote, deleted from and updated: what the job writes of them is what
-Hive's own ANALYZE writes, and Hive answers queries from it rightly."""
+"""Transactional tables that Hive 4.0.1's engine wrote, deleted from and updated: the job writes the same as Hive's own
+ANALYZE, and Hive answers queries from it correctly."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def lake(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) -> It
 
 
 def wrong(ours: Found, theirs: Found, *, of_files: bool) -> list[str]:
-    """What differs of two accounts of a table."""
+    """The differences between two results for a table."""
     found = []
     for unit in theirs.keys() | ours.keys():
         (mine, my_columns), (other, columns) = ours[unit], theirs[unit]
@@ -136,8 +136,8 @@ def wrong(ours: Found, theirs: Found, *, of_files: bool) -> list[str]:
         for name, values in columns.items():
             own = my_columns[name]
             if values.nulls == int(other["numRows"]):
-                # Hive counts one value where there is none; its `HyperLogLog` never answers 0. Ours says 0, as Spark
-                # and Trino do.
+                # Hive counts one value where there is none; its `HyperLogLog` never returns 0. Ours is 0, as in Spark
+                # and Trino.
                 values.distinct = 0
             for figure in ("low", "high", "nulls", "distinct", "maximum_length"):
                 if getattr(own, figure) != getattr(values, figure):
@@ -148,9 +148,9 @@ def wrong(ours: Found, theirs: Found, *, of_files: bool) -> list[str]:
 
 
 def test_hive_answers_as_it_reads(lake: Lake, tmp_path: Path) -> None:
-    """What Spark, Arrow and Hive might see differently: columns of ORC that were renamed, days of before 1582, infinite
-    numbers, NaN and numbers of more decimal places than the database keeps, files in directories of a UNION ALL.
-    Nothing is answered from statistics otherwise than from rows."""
+    """What Spark, Arrow and Hive might read differently: renamed ORC columns, days before 1582, infinite numbers, NaN
+    and numbers of more decimal places than the database stores, files in directories of a UNION ALL. No answer from
+    statistics differs from the rows."""
     place = f"stored as orc location 'file:{tmp_path}/ext"
     columns = "a int, b int, d date, e date, x double, y double, z double"
     infinite, no_number = (f"cast('{text}' as double)" for text in ("Infinity", "NaN"))
@@ -161,7 +161,7 @@ def test_hive_answers_as_it_reads(lake: Lake, tmp_path: Path) -> None:
         lake.told(f"create {what or f'table d.{name} ({columns}) stored as orc {kind}'}")
         lake.told(f"insert into d.{name} {values}")
         lake.told(f"insert into d.{name} {more}")
-        # The names of the first two columns are those of each other now.
+        # The names of the first two columns are swapped now.
         for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
             lake.told(f"alter table d.{name} change {old} {new} int")
         lake.told(f"insert into d.{name} select 3, 300, date '2023-01-01', null, -1.5, null, 2.5")
@@ -180,7 +180,7 @@ def test_hive_answers_as_it_reads(lake: Lake, tmp_path: Path) -> None:
     assert any(row[0] == "d.headed" and "not rows" in row[1] for row in report["tables"]["Notes"])
     assert lake.statistics("of_acid", ["a", "b"])[None][1]["a"].high == 300
 
-    # Else the second answer is the first one, as Hive has kept it.
+    # Otherwise, the second answer would be the first one, cached by Hive.
     lake.told("set hive.query.results.cache.enabled=false")
     queries = [f"min({name}), max({name}), count({name})" for name in ("a", "b", "d", "e", "x", "y", "z")]
     for table in ("of_acid", "of_inserts", "external_one", "united", "headed"):
@@ -192,13 +192,13 @@ def test_hive_answers_as_it_reads(lake: Lake, tmp_path: Path) -> None:
                 found.append(lake.told(query)[-1])
             assert found[0] == found[1], (query, found)
     lake.told("set hive.compute.query.using.stats=true")
-    # What is certain is answered without a task.
+    # Exact claims are answered without a task.
     for table in ("of_acid", "of_inserts", "external_one"):
         assert answers(lake, table)[1], f"{table}: Hive reads"
 
 
 def answers(lake: Lake, table: str) -> tuple[list[str], bool]:
-    """What Hive answers, and whether it did so without reading."""
+    """Hive's answer, and whether it was given without reading."""
     query = f"select count(*), min(a), max(a) from d.{table}"
     explained = "\n".join(lake.told(f"explain {query}"))
     return lake.told(query)[-1:], not re.search(r"\bTez\b\s*$", explained, re.MULTILINE)
@@ -212,7 +212,7 @@ def test_what_hive_wrote(lake: Lake) -> None:
     for table in ("acid", "acid_p"):
         lake.told(f"update d.{table} set t = 'longer than before', n = 99.5 where a = 1")
         lake.told(f"delete from d.{table} where a = 4")
-    # Nothing that Hive gathered by the way counts.
+    # Nothing that Hive collected automatically counts.
     assert lake.plan(lake.run(all=True)) == {"d.acid": 1, "d.acid_p": 2, "d.ins": 1, "d.ins_p": 2}
     ours = {table: lake.statistics(table) for table in TABLES}
     assert ours["acid"][None][0]["numRows"] == "3"
@@ -228,7 +228,7 @@ def test_what_hive_wrote(lake: Lake) -> None:
         lake.told(f"analyze table d.{table} compute statistics for columns")
         assert wrong(ours[table], lake.statistics(table), of_files=table.startswith("ins")) == [], table
 
-    # What changes is noticed, and only that is read.
+    # Changes are detected, and only they are read.
     lake.told("delete from d.acid where a = 30")
     lake.told(insert("ins_p", ROWS[:1], 2))
     lake.told(f"insert overwrite table d.ins {insert('x', ROWS[3:], None).partition('d.x ')[2]}")

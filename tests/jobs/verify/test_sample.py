@@ -1,4 +1,4 @@
-"""A part of the catalog in each turn: the parts are disjoint, and together everything."""
+"""A part of the catalog in each run: the parts are disjoint, and complete together."""
 
 from __future__ import annotations
 

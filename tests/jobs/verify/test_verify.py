@@ -1,5 +1,4 @@
-"""`verify` finds what the database holds and a server does not answer, and nothing that live writes only seem to
-change."""
+"""`verify` finds what the database contains and a server does not return, but no differences caused by live writes."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ from tests.jobs.catalogs import Catalog, sketch_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
-#: (kind, database, table, partition, field) of what `plant` changes.
+# (kind, database, table, partition, field) of the changes by `plant`.
 PLANTED = {
     ("database", "sales", None, None, "description"),
     ("tables", "other", None, None, "gone"),
@@ -70,7 +69,7 @@ def fill(uri: str) -> None:
 
 
 def plant(url: str) -> None:
-    """Changes of the database behind the servers' backs, without events."""
+    """Changes of the database without events, unknown to the servers."""
     engine = create_engine(url)
     with engine.begin() as connection:
 
@@ -141,7 +140,7 @@ def live_writes(uri: str) -> Iterator[None]:
 
 
 def compare(servers: list[str], url: str, tables: str = "") -> tuple[set[tuple[Any, ...]], int]:
-    """(kind, database, table, partition, field) of what differs, and how many objects were compared; no Spark."""
+    """(kind, database, table, partition, field) of the differences, and how many objects were compared; no Spark."""
     reader = HmsDifferencesReader(
         servers, url, TableScope.of_text(tables), Recheck(2, 0.05), slice_size=SliceSize(tables=3, partitions=8)
     )
@@ -197,7 +196,7 @@ def test_bit_vectors_count_where_both_sides_have_them(start_server: ServerStarte
         assert different == set()
     engine = create_engine(without.database_url)
     with engine.begin() as connection:
-        # Behind the servers' backs: one bit vector is another, another is gone, and its count with it.
+        # Unknown to the servers: one bit vector is another, another is gone, and its count with it.
         numbers, texts = TAB_COL_STATS.c.COLUMN_NAME == "id", TAB_COL_STATS.c.COLUMN_NAME == "name"
         connection.execute(update(TAB_COL_STATS).where(numbers).values(BIT_VECTOR=sketch_of(41)))
         connection.execute(update(TAB_COL_STATS).where(texts).values(BIT_VECTOR=None, NUM_DISTINCTS=11))
@@ -229,7 +228,7 @@ def test_a_difference_is_told_with_the_newest_event_that_it_outlived(start_serve
     assert found.keys() == {
         field for kind, database, table, _, field in PLANTED if (database, table) == ("sales", "plain")
     }
-    # Written between the looks: the report names the event of the last one.
+    # Written between the reads: the report names the event of the last one.
     assert len(events) == 2 and set(found.values()) == {events[-1]}
     assert {row["event_id"] for row in rows if row["outcome"] == "compared"} == {None}
 
