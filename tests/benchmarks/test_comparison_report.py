@@ -1,4 +1,4 @@
-"""The report of the comparison says of each bar whether it was met, of what was measured and of nothing else."""
+"""The comparison's report says for each bar whether it was met, based only on what was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of jobs judges the figures that have a bar, and no others."""
+"""The report of jobs checks the figures that have a bar, and no others."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ WAREHOUSE = "{warehouse}"
 
 
 class Metastore(Protocol):
-    """What calls are sent to."""
+    """The receiver of calls."""
 
     warehouse_uri: str
     kept: dict[str, Any]
@@ -55,7 +55,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Call:
-    """One request, and what is known of the answers to it."""
+    """One request, and what is known about its answers."""
 
     method: str
     arguments: tuple[Any, ...]
@@ -83,7 +83,7 @@ def call(method: str, *arguments: Any, **expectations: Any) -> Call:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A sequence of calls on a catalog that is empty at first."""
+    """A sequence of calls on an initially empty catalog."""
 
     name: str
     calls: tuple[Call, ...]
@@ -111,7 +111,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of one call."""
+    """The results of one call."""
 
     call: Call
     java: Outcome
@@ -123,7 +123,7 @@ class Comparison:
             return False
         java, ours = self.java.text, self.ours.text
         if java == ours or self.java.error.startswith("TApplicationException"):
-            return True  # of faults only the kind is protocol
+            return True  # for errors, the protocol only defines the kind
         return not self.call.is_message_compared and java.lower() != ours.lower()
 
     @property
@@ -172,7 +172,7 @@ def differences(java: Any, ours: Any, path: str = "") -> list[str]:
 
 
 def run(scenario: Scenario, java: Metastore, ours: Metastore) -> list[Comparison]:
-    """Sends every call to both, one after the other."""
+    """Sends each call to both, one after the other."""
     return [compare(step, java, ours) for step in scenario.calls]
 
 
@@ -199,10 +199,10 @@ def _outcome(step: Call, metastore: Metastore, *, is_java: bool = False) -> Outc
     except TApplicationException as error:
         if error.type == TApplicationException.MISSING_RESULT and not step.is_answer_compared:
             return Outcome()  # void in 4.0.1, a value later
-        # Which text is Hive's for what it did not expect to fail; only the kind is protocol.
+        # Which of Hive's texts for an unexpected failure it is; the protocol only defines the kind.
         return Outcome(error=f"TApplicationException {error.type}", text=str(error.message))
     except (MetastoreUnavailableError, OutcomeUnknownError):
-        # A required field that is not set makes Java's reader close the connection; so does an Error in Java.
+        # A missing required field makes Java's reader close the connection; so does an Error in Java.
         return Outcome(error="connection closed")
     except TException as error:
         return Outcome(
@@ -218,7 +218,7 @@ def _outcome(step: Call, metastore: Metastore, *, is_java: bool = False) -> Outc
 
 
 def _filled(value: Any, warehouse_uri: str) -> Any:
-    """A copy with the warehouse's directory in."""
+    """A copy with the warehouse's directory inserted."""
     if isinstance(value, str):
         return value.replace(WAREHOUSE, warehouse_uri)
     if isinstance(value, list | tuple):
@@ -237,7 +237,7 @@ def plain(value: Any, warehouse_uri: str = "") -> Any:
     """Returns comparable dicts, lists and scalars: without unset fields, with marks for times and ids."""
     if isinstance(value, TBase):
         fields = {name: getattr(value, name) for name in type(value).__slots__}
-        # Java writes plain numbers and truth values always: what is not set is 0 or false there.
+        # Java always writes plain numbers and truth values: unset ones are 0 or false there.
         return {
             name: _field(name, item, warehouse_uri)
             for name, item in fields.items()

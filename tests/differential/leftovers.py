@@ -40,11 +40,11 @@ _CLEARED = (
     "PARTITION_EVENTS",
 )
 _CHANGES = (
-    # Those of tables and partitions went with them.
+    # Those of tables and partitions were deleted with them.
     "DELETE FROM [SERDE_PARAMS] WHERE [SERDE_ID] NOT IN (SELECT [SERDE_ID] FROM [SDS])",
     "DELETE FROM [SERDES] WHERE [SERDE_ID] NOT IN (SELECT [SERDE_ID] FROM [SDS])",
     "DELETE FROM [METASTORE_DB_PROPERTIES] WHERE [PROPERTY_KEY] LIKE 'hms%'",
-    # Hive's scripts begin with this one; the high water mark is read from the rows.
+    # Hive's scripts start with this one; the high-water mark is read from the rows.
     "DELETE FROM [TXNS] WHERE [TXN_ID] > 0",
     "UPDATE [NEXT_LOCK_ID] SET [NL_NEXT] = 1",
     "UPDATE [NEXT_COMPACTION_QUEUE_ID] SET [NCQ_NEXT] = 1",

@@ -50,7 +50,7 @@ class Lock:
         if self.table is not None:
             place["tablename"] = self.table
         operation = USUAL_OPERATION[self.type] if self.operation is None else self.operation
-        # Java refuses a transactional component that does not say what it is for; Iceberg's are not transactional.
+        # Java refuses a transactional component without an operation; Iceberg's are not transactional.
         is_transactional = operation != DataOperationType.UNSET
         return LockComponent(self.type, self.level, **place, operationType=operation, isTransactional=is_transactional)
 

@@ -26,12 +26,12 @@ from tests.differential.leftovers import forget
 from tests.protocol.releases import jar
 
 JAVA_PROPERTIES = {
-    # Ours stores what it is sent, too, unless it is told otherwise.
+    # Ours stores what it gets, too, unless configured otherwise.
     "metastore.metadata.transformer.class": " ",
-    # Else it tries again for 20 s what its database refuses; the answer is the same.
+    # Otherwise it repeats for 20 s what its database refuses; the answer is the same.
     "metastore.hmshandler.retry.attempts": "1",
     "metastore.hmshandler.retry.interval": "1ms",
-    # As a server has it that Hive itself uses; without its jars every expression is refused.
+    # As in a server that Hive itself uses; without its jars, each expression is refused.
     "metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore",
 }
 JAVA_LIBRARIES = ("org.apache.hive:hive-exec:4.0.1", "org.apache.commons:commons-math3:3.6.1")
@@ -115,7 +115,7 @@ def start_ours(database_url: str, directory: Path, **settings: Any) -> Service:
 
 @dataclass(frozen=True)
 class Sides:
-    """The two that are compared."""
+    """The two metastores to compare."""
 
     java: Side
     ours: Side

@@ -1,10 +1,10 @@
 """Random sequences of calls on transactions, locks and compactions, the same for two metastores.
 
-What Java is known to do wrong is not asked for, as its state would differ from then on: locks for transactions that are
-over (it grants them), write ids for several transactions of which one has its own already (it fails), locks of writers
-on whole databases (it notes them without a table), shared write locks of clients that say they lock exclusively (it
-lets the second one overwrite the first), cleaning of entries that are not there, writes of read-only transactions (it
-forgets to delete their components), `abort_txns` with ids that repeat (it fails) or with 0 (it releases the locks that
+Calls that Java is known to handle incorrectly are omitted, as its state would differ from then on: locks for ended
+transactions (it grants them), write ids for several transactions, one of which has its own already (it fails), locks of
+writers on whole databases (it records them without a table), shared write locks of clients that say they lock
+exclusively (it lets the second one overwrite the first), cleaning of missing entries, writes of read-only transactions
+(it does not delete their components), `abort_txns` with repeated ids (it fails) or with 0 (it releases the locks that
 belong to no transaction).
 """
 
@@ -35,7 +35,7 @@ Request = tuple[str, tuple[Any, ...]]
 
 @dataclass
 class History:
-    """What a sequence has made so far, by the answers."""
+    """What a sequence has created so far, according to the answers."""
 
     seed: int
     generator: random.Random
@@ -71,7 +71,7 @@ class History:
     def _one(self, ids: Sequence[int], *, known: float = 0.9) -> int:
         """Returns one of these, or sometimes one that has ended or never existed."""
         if ids and self.generator.random() < known:
-            # Mostly a young one: those meet.
+            # Usually a recent one: those conflict.
             return self.generator.choice(list(ids)[-6:])
         return self.generator.choice([*self.over[-5:], *self.aborted[-5:], UNKNOWN, 0])
 
@@ -243,10 +243,10 @@ class History:
         request.type, request.properties = t.CompactionType.MAJOR, {"x": "y"}
         return "submit_for_cleanup", (request, self.generator.randint(0, 5), self.generator.choice(list(self.open)))
 
-    # What the answers say
+    # The contents of the answers
 
     def learn(self, request: Request, outcome: Outcome) -> None:
-        """Take notice of a call's effect."""
+        """Records a call's effect."""
         method, arguments = request
         if outcome.error:
             if method in ("commit_txn", "check_lock", "lock") and outcome.error == "TxnAbortedException":
@@ -316,7 +316,7 @@ class Outcome:
     text: str = ""
 
 
-#: Times, texts, and what `reasons` explains.
+# Times, texts, and what `reasons` explains.
 _NOT_COMPARED = {
     *(
         "acquiredat",
@@ -348,7 +348,7 @@ def send(side: Any, request: Request) -> Outcome:
 def difference(request: Request, java: Outcome, ours: Outcome) -> str | None:
     """Returns how the answers differ; None if they do not, or this project's answer is known to be correct."""
     if java.error == "fault" and ours.error:
-        return None  # Java fails inside where ours says why.
+        return None  # Java fails with an internal error where ours gives the reason.
     if java.error != ours.error:
         answered = [f"{one.error or 'answered'} {one.text[:300]} {one.answer}" for one in (java, ours)]
         return f"java {answered[0]}, ours {answered[1]}"
@@ -370,14 +370,14 @@ def _compared(value: Any, ignored: set[str]) -> Any:
     return value
 
 
-# Sequences that fail
+# Failing sequences
 
 
 def shrunk(calls: Sequence[Request], fails: Callable[[Sequence[Request]], bool], max_runs: int) -> list[Request]:
-    """A part of the calls that still fails, from which no run of calls of any tried length can be left out.
+    """A part of the calls that still fails, from which no run of calls of any tried length can be removed.
 
-    Delta debugging: halves are left out first, then quarters, down to single calls, as long as `max_runs` lasts.
-    Ids are those of the whole sequence: a call whose transaction was left out meets an unknown one, on both sides.
+    Delta debugging: halves are removed first, then quarters, down to single calls, within `max_runs`. Ids are those of
+    the whole sequence: a call whose transaction was removed meets an unknown one, on both sides.
     """
     left, length, runs = list(calls), max(1, len(calls) // 2), 0
     while runs < max_runs:
@@ -414,14 +414,14 @@ _ROWS = {
     "REPL_TXN_MAP": "SELECT RTM_SRC_TXN_ID, RTM_TARGET_TXN_ID FROM REPL_TXN_MAP",
     "COMPACTION_QUEUE": "SELECT CQ_ID, CQ_DATABASE, CQ_TABLE, CQ_PARTITION, CQ_STATE, CQ_TYPE, CQ_WORKER_ID, CQ_RUN_AS,"
     " COALESCE(CQ_HIGHEST_WRITE_ID, 0), CQ_TXN_ID, CQ_POOL_NAME, CQ_TBLPROPERTIES FROM COMPACTION_QUEUE",
-    # Java writes 0 for what is not known where a compaction failed; ours leaves it empty.
+    # Java writes 0 for unknown values of a failed compaction; ours are empty.
     "COMPLETED_COMPACTIONS": "SELECT CC_ID, CC_DATABASE, CC_TABLE, CC_PARTITION, CC_STATE, CC_TYPE, CC_WORKER_ID,"
     " CC_RUN_AS, COALESCE(CC_HIGHEST_WRITE_ID, 0), COALESCE(CC_TXN_ID, 0), CC_ERROR_MESSAGE FROM COMPLETED_COMPACTIONS",
 }
 
 
 def rows(engine: Engine) -> Iterator[tuple[str, list[str]]]:
-    """What the transaction tables hold, table by table."""
+    """The contents of the transaction tables, table by table."""
     with engine.connect() as connection:
         for name, query in _ROWS.items():
             yield name, sorted(repr(tuple(row)) for row in connection.execute(text(query)))

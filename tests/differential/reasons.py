@@ -168,7 +168,7 @@ def is_equal_without(java: Any, ours: Any, *names: str) -> bool:
         return [without(item) for item in value] if isinstance(value, list) else value
 
     def found(value: Any) -> list[str]:
-        # As text, in any order: a list in no order was sorted by the fields that are left out, too.
+        # As text, in any order: an unordered list was sorted by the omitted fields, too.
         items = [value] if isinstance(value, dict) else value
         return sorted(repr(without(item)) for item in items)
 
@@ -182,7 +182,7 @@ _VIEW_TEXTS = ("viewOriginalText", "viewExpandedText")
 
 
 def _has_lost_its_location(call: Any, java: Any, ours: Any) -> bool:
-    """Whether Java's table has none and ours has, and nothing else differs but the texts of what is no view."""
+    """Whether Java's table has none and ours has, and nothing else differs except the view texts of what is no view."""
     if call.method != "get_table_req" or java.error or ours.error:
         return False
     theirs, own = java.value["table"], ours.value["table"]

@@ -60,13 +60,13 @@ def as_text(comparisons: Iterable[Comparison]) -> str:
 
 
 def write(text: str) -> None:
-    """Replaces what is between the marks."""
+    """Replaces the text between the marks."""
     before, rest = DOCUMENT.read_text().split(BEGIN)
     DOCUMENT.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}")
 
 
 def main() -> int:
-    """Writes the table; 1 if a difference has no reason."""
+    """Writes the table. Returns 1 if a difference has no reason."""
     with ExitStack() as stack:
         databases = start_mariadb()
         stack.callback(databases.stop)

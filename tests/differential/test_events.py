@@ -53,7 +53,7 @@ Rule = Callable[[Sequence[Event], Sequence[Event]], bool]
 
 
 def log_more(java: Sequence[Event], ours: Sequence[Event]) -> bool:
-    """Ours are Java's with others between them."""
+    """Ours are Java's with others in between."""
     left = iter(ours)
     return len(ours) > len(java) and all(event in left for event in java)
 
@@ -63,7 +63,7 @@ def log_nothing(java: Sequence[Event], ours: Sequence[Event]) -> bool:
 
 
 def log_once(java: Sequence[Event], ours: Sequence[Event]) -> bool:
-    """Java repeats what ours say once."""
+    """Java repeats what ours contain once."""
     return [event for event, _ in groupby(java)] == [event for event, _ in groupby(ours)] and len(ours) < len(java)
 
 
@@ -119,14 +119,14 @@ def _compiled(directory: Path) -> Path:
 
 
 class LogReader:
-    """Reads on in the log of one side."""
+    """Continues to read the log of one side."""
 
     def __init__(self, side: Side) -> None:
         self._side = side
         self._last = 0
 
     def events(self) -> list[Event]:
-        """Those since the last time, in their order."""
+        """Those since the last call, in their order."""
         columns = "EVENT_ID, EVENT_TYPE, CAT_NAME, DB_NAME, TBL_NAME, MESSAGE, MESSAGE_FORMAT"
         statement = text(f"SELECT {columns} FROM NOTIFICATION_LOG WHERE EVENT_ID > :last ORDER BY EVENT_ID")
         with self._side.engine.connect() as connection:
@@ -171,7 +171,7 @@ def test_events_are_equal(logging_sides: Sides, name: str) -> None:
 
 
 def test_a_replica_is_told_no_properties_of_replication(logging_sides: Sides) -> None:
-    """What a source notes in its database while it dumps, and what else `ReplConst` names, is its own."""
+    """What a source stores in its database during a dump, and the other names in `ReplConst`, are its own."""
     mine = {
         "bootstrap.dump.state.1": "ACTIVE",
         "repl.source.for": "p",

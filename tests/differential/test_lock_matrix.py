@@ -1,4 +1,4 @@
-"""Locks are granted, made to wait and refused as Hive 4.0.1 does it."""
+"""Locks are granted, made to wait and refused as in Hive 4.0.1."""
 
 from __future__ import annotations
 

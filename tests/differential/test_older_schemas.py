@@ -1,4 +1,5 @@
-"""On databases of Hive 3.1 calls answer, or say what its schema lacks: none fails for a missing table or column."""
+"""On databases of Hive 3.1, calls succeed, or say what the schema lacks: none fails because of a missing table or
+column."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ QUICK = ("databases.drop", "partitions.one")
 def sides(
     request: pytest.FixtureRequest, database_servers: ServerLookup, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Sides]:
-    """Ours on a schema of 4.0, in the place of Hive's metastore, and on one of 3.1."""
+    """Ours on a schema of 4.0, instead of Hive's metastore, and on one of 3.1."""
     server = database_servers(request.param)
     with ExitStack() as stack:
         newer, older = (server.create_database() for _ in range(2))

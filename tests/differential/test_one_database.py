@@ -1,4 +1,4 @@
-"""Hive 4.0.1 and ours on one database: each reads and alters what the other wrote, and both write at once."""
+"""Hive 4.0.1 and ours on one database: each reads and alters what the other wrote, and both write concurrently."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def read_table(side: Side, name: str) -> Table:
 
 
 def everything(side: Side) -> dict[str, object]:
-    """All tables of the database with their partitions, as this metastore answers them."""
+    """All tables of the database with their partitions, as returned by this metastore."""
     return {
         name: [plain(read_table(side, name)), *plain(side.call("get_partitions", "d", name, -1))]
         for name in side.call("get_all_tables", "d")
@@ -99,7 +99,7 @@ def everything(side: Side) -> dict[str, object]:
 
 
 def check_log(beside: Beside) -> None:
-    """Event ids have no gaps, and the next one is where the sequence says."""
+    """Event ids have no gaps, and the next one is that of the sequence."""
     ids = sorted(beside.column("SELECT EVENT_ID FROM NOTIFICATION_LOG"))
     assert ids == list(range(1, len(ids) + 1))
     assert beside.column("SELECT NEXT_EVENT_ID FROM NOTIFICATION_SEQUENCE") == [len(ids) + 1]
@@ -131,7 +131,7 @@ def test_each_reads_and_alters_what_the_other_wrote(beside: Beside) -> None:
 
 @pytest.mark.parametrize("change", ["owner", "parameters", "description", "location", "managed location"])
 def test_an_altered_database_is_seen(beside: Beside, change: str) -> None:
-    """Java logs changes of the owner and of parameters alone."""
+    """Java logs changes of the owner and of parameters only."""
     with suppress(AlreadyExistsException):
         beside.java.call("create_database", database("altered"))
     for _ in range(2):
@@ -157,7 +157,8 @@ def test_an_altered_database_is_seen(beside: Beside, change: str) -> None:
 def test_what_java_takes_back_from_its_old_copy_is_seen(
     tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLookup
 ) -> None:
-    """Hive's CachedStore alters a table as it was: what ours altered since goes, and no image of the event shows it."""
+    """Hive's CachedStore alters an older copy of a table: what ours altered since is reverted, and no image in the
+    event shows it."""
     directory = tmp_path_factory.mktemp("cached")
     classes = compiled_listener(tmp_path_factory.mktemp("classes"))
     never_again = {"metastore.cached.rawstore.cache.update.frequency": "3600s"}
@@ -224,7 +225,8 @@ def test_both_answer_the_same_of_the_log(beside: Beside) -> None:
 
 
 def told(event: NotificationEvent) -> dict[str, Any]:
-    """An event's row and its message, without what is of the server that wrote it, and without marks of files."""
+    """An event's row and its message, without values that depend on the server that wrote it, and without file
+    markers."""
     message = decode_message(event.message, event.messageFormat)
     kept = {name: value for name, value in message.items() if name not in ("server", "servicePrincipal", "timestamp")}
     for name in ("tableObjJson", "ptnObjJson"):
@@ -264,7 +266,7 @@ def test_events_that_clients_fire_are_logged_alike(beside: Beside) -> None:
 
 
 def write(side: Side, prefix: str) -> int:
-    """A writer's rounds: tables with partitions, altered, some dropped again. The number of writes."""
+    """A writer's rounds: tables with partitions, altered, some dropped again. Returns the number of writes."""
     writes = 0
     for number in range(ROUNDS):
         name = f"{prefix}_{number}"
@@ -314,7 +316,7 @@ def test_constraints_of_two_tables_in_one_request_are_seen(beside: Beside, kind:
     names = [f"of_{word}_{number}" for number in range(3)]
     for name in names:
         beside.java.call("create_table", table(name))
-    # Of the first nothing is held: an event about it alone could be skipped.
+    # Nothing of the first is cached: an event about it alone could be skipped.
     asked = [AllTableConstraintsRequest("d", name, "hive") for name in names[1:]]
     for _ in range(2):
         for request in asked:

@@ -1,4 +1,5 @@
-"""Random sequences of calls on transactions, locks and compactions: Hive 4.0.1 and ours answer alike, and leave alike.
+"""Random sequences of calls on transactions, locks and compactions: Hive 4.0.1 and ours have equal answers and
+contents.
 
 A failure names the seed and prints few calls that suffice for the difference. `HMS_CACHE_RANDOM_SEED` runs one seed.
 """
@@ -57,7 +58,7 @@ def test_random_sequences_are_answered_alike(quiet_sides: Sides) -> None:
 
 
 def _run(sides: Sides, seed: int, sent: Counter[str], answered: Counter[str]) -> str | None:
-    """The first difference of a sequence, with a small part of what was sent before it that suffices for it."""
+    """The first difference of a sequence, with a small part of the earlier calls that suffices for it."""
     _begin(sides)
     history = History(seed, random.Random(seed))
     calls: list[Request] = []

@@ -1,7 +1,8 @@
-"""Renamed partitions: what Hive 4.0.1 and ours answer, where files are then, what readers of the old name are left.
+"""Renamed partitions: the answers of Hive 4.0.1 and ours, the location of files afterwards, and what readers of the old
+name still find.
 
-Every combination of what a client may say about the rename, for each kind of table; partitions with files, without,
-and at a place of their own.
+Each combination of what a client may say about the rename, for each kind of table; partitions with files, without, and
+at a location of their own.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ OLD, ABSENT, ELSEWHERE = "x", "no-files", "else where"
 
 @dataclass(frozen=True)
 class Renaming:
-    """What a client says."""
+    """The client's options."""
 
     makes_copy: bool | None
     has_txn: bool
@@ -56,8 +57,8 @@ RENAMINGS = [
     Renaming(*case)
     for case in product((None, False, True), (False, True), (False, True), (False, True), (OLD, ABSENT, ELSEWHERE))
 ]
-#: Java copies files of tables without transactions, too, and hides the old ones from nobody: ours moves them.
-#: And it queues a directory that it has moved, under no write id: another partition may lie there by the time.
+# Java copies files of tables without transactions, too, and does not hide the old ones: ours moves them.
+# And it queues a directory that it has moved, without a write id: another partition may be there by then.
 JAVA_ALONE = "only tables with transactions are written under write ids"
 
 
@@ -79,7 +80,7 @@ def _files(root: Path) -> dict[str, str]:
 
 
 def _renamed(side: Side, name: str, kind: str, renaming: Renaming, root: Path) -> dict[str, Any]:
-    """Renames the partition of a new table on one side; what is there afterwards."""
+    """Renames the partition of a new table on one side. Returns the state afterwards."""
     side.call("create_table", table(name, keys=("part:string",), **KINDS[kind]))
     sd = copy.deepcopy(KINDS[kind].get("sd", descriptor()))
     own = root / "external" / "own" / name

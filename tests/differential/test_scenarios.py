@@ -1,4 +1,4 @@
-"""Hive 4.0.1's standalone metastore and ours answer the same calls with the same."""
+"""Hive 4.0.1's standalone metastore and ours answer the same calls equally."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def asking(*names: str, **parameters: str) -> dict[str, str]:
     return {**parameters, "OBJCAPABILITIES": ",".join(names)}
 
 
-#: Fully transactional tables are missing: Java stores them without the parameters of their serde.
+# Full transactional tables are omitted: Java stores them without the parameters of their serde.
 TABLES = (
     table("external", **EXTERNAL),
     table("bucketed", sd=descriptor(**BUCKETED), **EXTERNAL),
@@ -103,7 +103,7 @@ def get(name: str, has: list[str]) -> Call:
 
 
 def compare(sides: Sides, *calls: Any) -> list[str]:
-    """What is not equal."""
+    """The differences."""
     return [str(one) for one in run(Scenario.of("translation", *calls), sides.java, sides.ours) if not one.is_equal]
 
 

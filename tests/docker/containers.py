@@ -102,7 +102,7 @@ class Builder:
 
 
 class Container:
-    """A service of the compose file: its user, read-only root, mounts and command; on this machine's network."""
+    """A service of the compose file: its user, read-only root, mounts and command, on this machine's network."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class Container:
         return self._process.wait(limit_s)
 
     def close(self) -> None:
-        """Nothing of it is left."""
+        """Deletes everything of it."""
         self._runc("delete", "--force", self.id)
         if self._process is not None:
             self._process.wait(60)

@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.mariadb, pytest.ma
 
 PASSWORD = (ROOT / "docker/database-password").read_text().strip()
 
-#: What an unprivileged process may find out about itself.
+# What an unprivileged process may find out about itself.
 LOOK = """
 import json, os
 def refused(path):
@@ -134,7 +134,7 @@ def topology(tmp_path: Path, database_servers: ServerLookup) -> Iterator[Topolog
 
 
 def begin(topology: Topology, image: Image) -> dict[str, Container]:
-    """The schema is made, then both servers are started and healthy."""
+    """The schema is created, then both servers are started and healthy."""
     schema = topology.make("schema", image)
     schema.start()
     assert schema.finish(300) == 0, schema.log
@@ -167,7 +167,7 @@ def test_the_image_serves_without_rights(server_image: Image, topology: Topology
         "no_new_privileges": "1",
         "refused": ["Read-only file system", "Read-only file system", None, None],
     }
-    # Else every start would compile everything that it imports.
+    # Otherwise, each start would compile everything that it imports.
     for package in ("hms_cache", "sqlalchemy"):
         modules = list(_package(server_image, package).rglob("*.py"))
         assert len(modules) > 50 and all(list(_bytecode(path)) for path in modules)
@@ -232,7 +232,7 @@ class Rounds:
                 self._lines.put(json.loads(line))
 
     def until(self, number: int) -> None:
-        """That round is done."""
+        """Waits until this round is done."""
         while self.last < number:
             self.last = self._next()["round"]
 

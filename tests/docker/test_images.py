@@ -1,4 +1,4 @@
-"""The image and the compose file say nothing that the program would not take, and run nothing as root."""
+"""The image and the compose file contain only what the program accepts, and run nothing as root."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def parse(arguments: Sequence[str]) -> CommandLine:
 
 @contextmanager
 def _absent_files(command: click.Command) -> Iterator[None]:
-    """Has the command take names of files that are not there."""
+    """Makes the command accept names of missing files."""
     checked = [parameter.type for parameter in command.params if isinstance(parameter.type, click.Path)]
     saved = [(kind, kind.exists, kind.readable, kind.writable) for kind in checked]
     for kind in checked:

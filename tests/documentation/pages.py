@@ -52,7 +52,7 @@ class Page:
 
     @property
     def anchors(self) -> set[str]:
-        """As GitHub makes them of headings."""
+        """As GitHub generates them from headings."""
         return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in self.headings}
 
     @property

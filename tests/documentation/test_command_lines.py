@@ -1,4 +1,5 @@
-"""The reader of command lines refuses what the program refuses: else the tests of the documents could not fail."""
+"""The parser of command lines refuses what the program refuses: otherwise, the tests of the documents could not
+fail."""
 
 from __future__ import annotations
 

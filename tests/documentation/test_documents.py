@@ -1,4 +1,4 @@
-"""What the documents say exists, and what exists is in the documents."""
+"""What the documents mention exists, and what exists is in the documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONSISTENCY = page("consistency.md")
 COMMANDS = {" ".join(("hms-cache", *words)): command for words, command in all_commands()}
 PROMISES = {f"P{number}" for number in range(1, 13)}
 SECTIONS = {name.partition(".")[0] for name in SETTING_NAMES}
-#: Files that happen to be called as a setting could be.
+# Files whose names look like settings.
 NOT_SETTINGS = re.compile(r"\.(toml|md|xml|py)$")
 
 
@@ -42,7 +42,7 @@ def all_pages() -> list[Any]:
 
 
 def prometheus_names() -> set[str]:
-    """Names as they stand in `/metrics`, with and without what a type adds."""
+    """The names in `/metrics`, with and without suffixes of their types."""
     text = Metrics().text().decode()
     found = re.findall(r"^# TYPE (\S+) (\w+)$", text, re.MULTILINE)
     return {name for name, _ in found} | {f"{name}_bucket" for name, kind in found if kind == "histogram"}
@@ -147,7 +147,7 @@ def test_commands_in_blocks_are_accepted(document: Page) -> None:
 
 
 def test_servers_of_a_site_that_moves_over_are_reached_by_its_clients() -> None:
-    """A site file does not say where to listen, and the default is this machine alone."""
+    """A site file does not contain the address to listen on, and the default is this machine only."""
     lines = [line for block in page("migrate.md").blocks for line in block.text.splitlines()]
     served = [line for line in lines if line.startswith("hms-cache serve")]
     assert len(served) >= 2 and all("--host 0.0.0.0" in line for line in served), served
@@ -155,7 +155,7 @@ def test_servers_of_a_site_that_moves_over_are_reached_by_its_clients() -> None:
 
 @pytest.mark.parametrize("document", all_pages())
 def test_commands_in_the_text_are_accepted(document: Page) -> None:
-    """A placeholder in capitals stands for a number or a name; what has to be given may be left out."""
+    """A placeholder in capitals stands for a number or a name; a required value may be missing."""
     for span in document.spans:
         if not re.match(r"hms-cache [a-z]", span) or re.search(r"[|…]", span):
             continue
@@ -238,7 +238,7 @@ def test_the_kubernetes_example_is_hardened() -> None:
 
 
 def test_no_text_refers_to_documents_that_a_reader_does_not_have() -> None:
-    """What a page or a comment refers to lies in this repository."""
+    """A page or a comment only refers to files in this repository."""
     unknown = re.compile(r"\bDESIGN\b|\((?:seed \d, |research )[^)]*\)|\bresearch [a-z]\.\d")
     sources = [path for folder in ("hms_cache", "tests", "benchmarks", "docs") for path in (ROOT / folder).rglob("*.*")]
     found = [
@@ -260,7 +260,7 @@ def test_each_page_has_its_place_in_the_site() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "evidence").glob("[a-z]*.md")), ids=lambda path: path.name)
 def test_evidence_says_of_when_it_is(path: Path) -> None:
-    """A figure is worth nothing without the state of the code that it was measured at."""
+    """A figure is useless without the state of the code at which it was measured."""
     text = path.read_text()
     assert len(text.split()) > 100, "nothing was measured"
     assert re.search(r"\b20\d\d-\d\d-\d\d\b|\bat (?=[a-z]*\d)[0-9a-f]{7,40}\b", text), "no date, and no commit"

@@ -1,1 +1,1 @@
-"""Every write of the protocol is seen by every cached read, on the server that took it and on another."""
+"""Each write of the protocol is visible to each cached read, on the server that executed it and on another."""

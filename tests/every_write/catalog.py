@@ -1,4 +1,4 @@
-"""The catalog that every request is sent to: one of each kind of object, and what requests have to name of it."""
+"""The catalog to which each request is sent: one object of each kind, and what requests must name of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Facts:
 
     @property
     def valid_write_ids(self) -> str:
-        """A list that has seen the two writes that are committed."""
+        """A list that includes the two committed writes."""
         return f"{DATABASE}.{ACID}:2:9223372036854775807::"
 
     def table(self, name: str) -> ttypes.Table:
@@ -77,7 +77,7 @@ def function(name: str) -> ttypes.Function:
 
 
 def fill(store: MetadataStore, client: TxnClient) -> Facts:
-    """Makes the catalog."""
+    """Creates the catalog."""
     facts = Facts()
     for name in (DATABASE, OTHER_DATABASE):
         create_database(store, name, owner="x")

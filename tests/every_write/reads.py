@@ -1,4 +1,4 @@
-"""Every read of the store's contract, of each existing object and of those that requests create."""
+"""Each read of the store's contract, for each existing object and for those that requests create."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNCACHED = frozenset(
 
 
 def all_reads(facts: Facts) -> dict[str, Read]:
-    """Method and arguments as a text, to the read."""
+    """Method and arguments as a text, mapped to the read."""
     reads: dict[str, Read] = {}
 
     def add(method: str, *arguments: Any, **options: Any) -> None:
@@ -56,7 +56,7 @@ def all_reads(facts: Facts) -> dict[str, Read]:
     add("get_table_names", DatabaseName(CATALOG, DATABASE), None, "MANAGED_TABLE")
     add("get_table_meta", CATALOG, None, None)
     add("get_table_meta", CATALOG, DATABASE, "*a*", ("MANAGED_TABLE",))
-    # The cache takes no materialized view, and so no answer with one among the tables.
+    # Materialized views, and so answers with one among the tables, are not cached.
     add("get_tables", DatabaseName(CATALOG, DATABASE), (*(name for name in TABLES if name != VIEW), MADE))
     add("get_tables", DatabaseName(CATALOG, DATABASE), (VIEW,))
     for name in (*TABLES, MADE):

@@ -1,4 +1,4 @@
-"""For each write method the requests that succeed on the catalog; fields are varied from there."""
+"""For each write method, the requests that succeed on the catalog; their fields are varied."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def write_methods() -> list[str]:
 
 
 def base_requests(method: str, facts: Facts) -> list[Any]:
-    """Argument structs of the method: those that succeed, else one that is generated."""
+    """Argument structs of the method: those that succeed, otherwise a generated one."""
     kind = METHODS[method].args_class
     bases = BASES.get(method)
     if bases is not None:

@@ -1,4 +1,4 @@
-"""Each write method, with each field filled in turn, in both message formats, is seen by every cached read."""
+"""Each write method, with each field set in turn, in both message formats, is visible to each cached read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def world(request: pytest.FixtureRequest, sqlite_database: Database, tmp_path: P
 
 
 def check(world: World, method: str, path: str, arguments: Any) -> tuple[list[str], Exception | None]:
-    """(what is wrong after the call, what it raised). The catalog is as before afterwards."""
+    """(what is wrong after the call, what it raised). The catalog is restored afterwards."""
     world.warm()
     outcome = world.call(method, arguments)
     where = f"{method} {path}"
@@ -86,7 +86,7 @@ def test_the_caches_hold_what_is_compared(world: World) -> None:
 
 
 def test_a_request_of_each_method(world: World) -> None:
-    """One that succeeds for each method; the formats share the methods, by number."""
+    """One that succeeds for each method; the methods are divided between the formats by number."""
     is_json = world.writer.message_format is MessageFormat.JSON
     problems, failed = [], []
     for number, name in enumerate(write_methods()):
@@ -101,7 +101,7 @@ def test_a_request_of_each_method(world: World) -> None:
 
 @pytest.mark.soak
 def test_every_request(world: World) -> None:
-    """All that succeed, and of their fields some, drawn at random. The formats share the requests."""
+    """All that succeed, with some of their fields, at random. The requests are divided between the formats."""
     seed = int(os.environ.get("EVERY_WRITE_SEED", time.time_ns() % 1_000_000))
     is_json = world.writer.message_format is MessageFormat.JSON
     draw, values = random.Random(seed), Values(world.facts)

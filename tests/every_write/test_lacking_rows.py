@@ -1,7 +1,7 @@
-"""Objects of which another program left parts out: each method of the protocol answers with what Hive has for it.
+"""Objects of which another program omitted parts: each method of the protocol answers as in Hive.
 
 Tables without a storage descriptor, descriptors without columns or a serde, parameters that are null: the columns of
-Hive's schema allow them, and tools that copy catalogs leave them so.
+Hive's schema permit them, and tools that copy catalogs leave them so.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ def world(request: pytest.FixtureRequest, sqlite_database: Database, tmp_path: P
 
 
 def is_of_hive(error: Exception | None) -> bool:
-    """Whether it was raised on purpose: one of Hive's exceptions, or a fault with its text."""
+    """Whether it was raised on purpose: one of Hive's exceptions, or an error with its text."""
     return error is None or isinstance(error, TException | HmsCacheError)
 
 
 def as_they_are(world: World, facts: Facts) -> Facts:
-    """What clients that read the objects first send back."""
+    """The writes of clients that read the objects first."""
     reads = world.writer.objects.reads
     tables = {name: reads.tables.get_table(TableName(CATALOG, DATABASE, name)) for name in facts.tables}
     partitions = dict(facts.partitions)
@@ -111,7 +111,7 @@ def as_they_are(world: World, facts: Facts) -> Facts:
 
 
 def requests_of(method: str, facts: Facts) -> list[Any]:
-    """None where they would be made from a descriptor that is not there."""
+    """None if they would be made from a missing descriptor."""
     try:
         return base_requests(method, facts)
     except AttributeError:
@@ -119,7 +119,7 @@ def requests_of(method: str, facts: Facts) -> list[Any]:
 
 
 def about(table_name: str, value: Any, field: str = "") -> Any:
-    """The arguments with this table, and what there is of it, wherever they name one."""
+    """The arguments with this table and its parts, wherever they name one."""
     if isinstance(value, str):
         return table_name if value.strip() == "t" else _TEXTS.get(field, value)
     if isinstance(value, list):
@@ -130,7 +130,7 @@ def about(table_name: str, value: Any, field: str = "") -> Any:
 
 
 def problems_of(world: World, method: str, number: int, arguments: Any) -> list[str]:
-    """What is wrong after a write. The catalog is as before afterwards; caches are not looked at."""
+    """What is wrong after a write. The catalog is restored afterwards; caches are not checked."""
     outcome = world.call(method, arguments)
     problems = [] if is_of_hive(outcome.error) else [f"{method} {number}: {outcome.error!r}"]
     if outcome.error is not None and outcome.changed & CACHED_TABLES:
@@ -171,7 +171,8 @@ def test_what_cannot_be_done_is_not_acknowledged(world: World, methods: tuple[st
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("world", [one for one in LACKS if one != "no values of keys"], indirect=True)
 def test_caches_follow_each_write(world: World) -> None:
-    """Without values of keys SQL finds no partition that memory finds by its name: no program leaves such rows."""
+    """Without values of keys, SQL does not find a partition that memory finds by its name: no program leaves such
+    rows."""
     problems = []
     for name in BASES:
         for number, arguments in enumerate(requests_of(name, world.facts)):

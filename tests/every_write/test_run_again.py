@@ -1,5 +1,5 @@
-"""A write that loses to another transaction is run again, on SQLite also one that has to revoke a lease: it leaves what
-one leaves that is made at once."""
+"""A write that conflicts with another transaction is repeated, on SQLite also one that must revoke a lease: the result
+is that of a single attempt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NUMBERS = re.compile(r"\d+")
 
 
 class Losing:
-    """Takes the place of `_write_once`: while it is on, each write loses when its work is done, once."""
+    """Replaces `_write_once`: meanwhile, each write has a conflict once, when its work is done."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -67,7 +67,7 @@ def _by_type(one: Any) -> tuple[str, Any]:
 
 
 def without_ids(name: str, rows: list[tuple[Any, ...]]) -> list[str]:
-    """Rows of a table with the order of ids in place of the ids, which are others each time, and without times."""
+    """Rows of a table, without times, and with the order of ids instead of the ids, which differ each time."""
     ids = [at for at, column in enumerate(METADATA.tables[name].columns) if column.name.endswith("ID")]
     orders = {
         at: {one: order for order, one in enumerate(sorted({row[at] for row in rows}, key=_by_type))} for at in ids
@@ -79,7 +79,7 @@ def without_ids(name: str, rows: list[tuple[Any, ...]]) -> list[str]:
 
 
 def left_by(world: World, method: str, arguments: Any) -> tuple[str, list[str], dict[str, list[str]]]:
-    """What a write answers and logs, and the rows of what it changed. The catalog is as before afterwards."""
+    """The answer and the events of a write, and the rows that it changed. The catalog is restored afterwards."""
     outcome = world.call(method, arguments)
     rows = {name: without_ids(name, found) for name, found in world.rows().items() if name in outcome.changed}
     if outcome.changed or outcome.events:

@@ -39,7 +39,7 @@ def world(in_2040: None, sqlite_database: Database, tmp_path: Path) -> Iterator[
 
 @pytest.mark.soak
 def test_no_write_stores_more_than_its_columns_hold(world: World) -> None:
-    """SQLite takes any number; the other databases, and the protocol, refuse those with more than 32 bits."""
+    """SQLite accepts any number; the other databases, and the protocol, refuse those with more than 32 bits."""
     narrow = [column for table in METADATA.tables.values() for column in table.columns if type(column.type) is Integer]
     problems = []
     for method in write_methods():
@@ -56,7 +56,7 @@ def test_no_write_stores_more_than_its_columns_hold(world: World) -> None:
 
 
 def test_writes_go_on_and_their_events_stay(in_2040: None, initialized_database: Database, tmp_path: Path) -> None:
-    """Nobody knows how old such an event is, and who follows the log would miss it."""
+    """The age of such an event is unknown, and a reader of the log would miss it."""
     catalog = PartitionCatalog(initialized_database, tmp_path)
     catalog.create_table()
     catalog.writes.add_partitions(TableName("hive", "d", "t"), [partition("a", "1")])

@@ -39,7 +39,7 @@ _CONTEXTS: tuple[dict[str, str], ...] = (
 
 
 class Values:
-    """Makes values for fields, by their names where those say what they mean."""
+    """Generates values for fields, by their names if these have a meaning."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
@@ -63,7 +63,7 @@ class Values:
         }
 
     def others(self, field: Any, current: Any) -> list[Any]:
-        """Values for a field of a struct (an entry of its `thrift_spec`) that are not the one it has."""
+        """Values for a field of a struct (an entry of its `thrift_spec`) other than the current one."""
         _, kind, name, of, _ = field
         found = self._of_kind(kind, str(name).lower(), of, current)
         return [one for one in found if one != current]

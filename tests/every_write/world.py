@@ -45,7 +45,7 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 @dataclass
 class Outcome:
-    """What a call did."""
+    """The effect of a call."""
 
     error: Exception | None
     changed: frozenset[str]
@@ -87,7 +87,7 @@ class World:
         self.writer.close()
 
     def warm(self) -> None:
-        """Has both caches hold all that they may."""
+        """Loads everything that may be cached into both caches."""
         if self._is_warm:
             return
         self._is_warm = True

@@ -1,11 +1,12 @@
 """Random filter texts, and a metastore's answers to them.
 
-`python -m tests.expressions.hive_filters HOST:PORT FILE` asks a Hive metastore (it must have a `default` database; a
-table is made and dropped) and records its answers. `data/hive-4.0.1-filters.json.gz` was made so by Hive 4.0.1 on
-MariaDB.
+`python -m tests.expressions.hive_filters HOST:PORT FILE` sends them to a Hive metastore (it must have a `default`
+database; a table is created and dropped) and records its answers. `data/hive-4.0.1-filters.json.gz` was recorded in
+this way from Hive 4.0.1 on MariaDB.
 
-Left out is what Hive answers wrongly or by its database's habits, each named in `hms_cache.expressions.binding`: texts
-of numbers with leading zeros, `_` and `%` in values, blanks at the end, timestamps as text.
+Cases that Hive answers incorrectly, or depending on its database, are omitted; each is named in
+`hms_cache.expressions.binding`: texts of numbers with leading zeros, `_` and `%` in values, trailing blanks, timestamps
+as text.
 """
 
 from __future__ import annotations

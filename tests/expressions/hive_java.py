@@ -1,6 +1,6 @@
 """Runs our Java programs with the jars of a Hive from Maven: its class path, its Kryo, its own answers.
 
-`python -m tests.expressions.hive_java` prints what `hms_cache/expressions/kryo_classes.tsv` should hold.
+`python -m tests.expressions.hive_java` prints the contents of `hms_cache/expressions/kryo_classes.tsv`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 HIVE_VERSIONS = ("4.0.1", "3.1.3", "2.3.10")
 SOURCES = Path(__file__).parent / "java"
-# What Kryo reaches into; JDKs after 8 forbid it by default.
+# Kryo accesses these; JDKs after 8 forbid this by default.
 _OPENED = (
     "java.base/java.io",
     "java.base/java.lang",
@@ -81,7 +81,7 @@ def classes_of(version: str) -> list[str]:
 
 
 def merged_classes() -> list[str]:
-    """The classes of all versions, each line led by the versions it holds for."""
+    """The classes of all versions, each line preceded by the versions to which it applies."""
     versions: dict[str, list[str]] = {}
     for version in HIVE_VERSIONS:
         for line in classes_of(version):

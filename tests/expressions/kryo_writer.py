@@ -24,7 +24,7 @@ TYPE = "org.apache.hadoop.hive.serde2.typeinfo.PrimitiveTypeInfo"
 
 
 class Writer:
-    """Writes as Kryo of Hive 4 does. Functions are written from their beginning to their end, so that any depth is."""
+    """Writes like Kryo of Hive 4. Functions are written iteratively, so any depth is possible."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -41,7 +41,7 @@ class Writer:
         self.data += b"\x01"
 
     def again(self, class_name: str, number: int, times: int = 1) -> None:
-        """Objects begun before, of this class: by their numbers, those of texts counted."""
+        """Started objects of this class: by their numbers, including those of texts."""
         self.data += (b"\x01" + varint(self._names.index(class_name)) + varint(number + 2)) * times
 
     def begin_list(self, length: int) -> None:

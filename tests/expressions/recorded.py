@@ -1,6 +1,6 @@
-"""Answers of Hive to its own random expressions, live or recorded, and the comparison with ours.
+"""Hive's answers to its own random expressions, live or recorded, and the comparison with ours.
 
-`python -m tests.expressions.recorded` records `data/hive-*.tsv.gz` anew.
+`python -m tests.expressions.recorded` records `data/hive-*.tsv.gz` again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ RECORDED = {
     "4.0.1-without-class": ("4.0.1", "false"),
 }
 """Of each record, the Hive, and whether it writes the class of an expression's root if it can."""
-# Hive 2.3 takes the text 'false' of a boolean for true, and does not know its default partition by name.
+# Hive 2.3 treats the text 'false' of a boolean as true, and does not recognize its default partition by name.
 _HIVE_2_QUIRKS = re.compile(r"\bo\b|__HIVE_DEFAULT_PARTITION__")
 
 
 @dataclass
 class HiveAnswers:
-    """What `ExpressionSamples` prints."""
+    """The output of `ExpressionSamples`."""
 
     keys: list[tuple[str, str]] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)

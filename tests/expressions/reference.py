@@ -1,6 +1,6 @@
-"""A plain evaluator of filter trees, one row at a time, in SQL's three-valued logic: the oracle of the fast one.
+"""A simple evaluator of filter trees, one row at a time, in SQL's three-valued logic: the oracle for the fast one.
 
-It shares nothing with `hms_cache.expressions` but the tree it is given.
+It shares nothing with `hms_cache.expressions` except the tree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random tables and filters that Hive's grammar can spell, and the printer of filters."""
+"""Random tables and filters that Hive's grammar can express, and the printer of filters."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def tables_and_filters(draw, max_rows: int = 12):
 
 
 def text_of(node: t.Node) -> str:
-    """The filter in Hive's language, with the spellings varied by the content."""
+    """The filter in Hive's language, in various spellings that depend on the contents."""
     match node:
         case t.And(children):
             return " and ".join(_wrapped(child) for child in children)

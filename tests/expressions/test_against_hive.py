@@ -1,8 +1,7 @@
-"""Random expressions made, written and answered by Hive itself (4.0.1, 3.1.3, 2.3.10), read and answered here.
+"""Random expressions generated, written and evaluated by Hive itself (4.0.1, 3.1.3, 2.3.10), read and evaluated here.
 
-Never may a partition be missing that Hive keeps; where nothing is undecided the answers must be equal; and the forms
-that are understood must not be undecided without need. Recorded answers are always compared, fresh ones where there is
-Java.
+No partition may be missing that Hive keeps; where nothing is undecided, the answers must be equal; and supported forms
+must not be undecided unnecessarily. Recorded answers are always compared, new ones if Java is installed.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ def test_recorded_answers_are_ours(version: str) -> None:
 def test_filters_select_the_partitions_that_hive_selects() -> None:
     """3,000 filters that a Hive 4.0.1 metastore on MariaDB answered.
 
-    Where it refuses (LIKE together with integer keys) we answer. Where LIKE keeps it from SQL it compares dates as
-    text, and so takes the default partition for a late date; we do not.
+    Where it refuses (LIKE together with integer keys), we answer. Where LIKE prevents SQL, it compares dates as text,
+    and so treats the default partition as a late date; we do not.
     """
     content = hive_filters.recorded()
     keys = [(name, kind) for name, kind in content["keys"]]

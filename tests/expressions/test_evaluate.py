@@ -1,4 +1,4 @@
-"""NumPy's answers are those of the plain evaluator, row by row; columns keep their rows through append and take."""
+"""NumPy's answers equal those of the simple evaluator, row by row; columns keep their rows through append and take."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def selected(text: str, keys=KEYS, rows=ROWS) -> list[int]:
         ("(hr) not in (1, -3)", [0]),
         ("hr not between 0 and 0", [1, 2, 4]),
         ("0 < hr", [1, 2]),
-        # The default partition of a string key is a text to SQL; of an integer key it is NULL.
+        # The default partition of a string key is a text in SQL; that of an integer key is NULL.
         ('dt != "xzy"', [0, 1, 2, 3]),
         (f'dt = "{DEFAULT}"', [3]),
         (f'hr = "{DEFAULT}"', [3]),
@@ -119,7 +119,7 @@ def test_appended_and_taken_rows_are_the_same_rows(table, data) -> None:
 @settings(deadline=None)
 @given(tables_and_filters(), st.data())
 def test_filters_of_appended_and_taken_rows_are_exact(case, data) -> None:
-    """Readings kept by one version of a column must not be wrong for the next."""
+    """Values parsed for one version of a column must not be used incorrectly for the next."""
     keys, rows, tree = case
     bound = bind(tree, keys)
     columns = KeyColumns.from_values(keys, rows)

@@ -1,5 +1,5 @@
-"""Operands that no Hive writes: numbers beyond every type, types with any parameters. An expression with them is true,
-false or not known of a partition, and never fails."""
+"""Operands that Hive never writes: numbers beyond each type, types with any parameters. An expression with them is
+true, false or unknown for a partition, and never fails."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def number(value: int) -> bytes:
 
 
 def with_big_integer(size: int) -> bytes:
-    """`n = 1` as Hive 4 sent it, its 1 a decimal made of a BigInteger of so many bytes."""
+    """`n = 1` as Hive 4 sends it, with 1 as a decimal made from a BigInteger of this many bytes."""
     sample = next(expression for sql, expression, _, _ in SAMPLES if "WHERE n = 1" in sql)
     name = b"java.math.BigIntege" + bytes([ord("r") | 128])
     big = b"\x01\x05" + name + b"\x01" + number(size + 1) + b"\x7f" * size
@@ -111,7 +111,7 @@ def with_big_integer(size: int) -> bytes:
 
 
 def test_a_number_of_a_megabyte_is_not_read() -> None:
-    """Python would make a decimal of it in the square of its length, and answer nobody for two minutes."""
+    """Python would convert it in quadratic time, and block all others for two minutes."""
     read = parse_expression(with_big_integer(64)).tree
     assert isinstance(read, Comparison) and read.right == Constant(int.from_bytes(b"\x7f" * 64, "big"), "decimal")
     for size in (65, 1_000_000):

@@ -1,4 +1,4 @@
-"""Filter text to trees: the texts clients send, Hive's corners, refusals, limits."""
+"""Filter text to trees: the texts clients send, Hive's special cases, refusals, limits."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def equal(name: str, value: object) -> Comparison:
         ("`a b``c` = 1", equal("a b`c", 1)),
         ("2024_x = 1", equal("2024_x", 1)),
         ("1a = 007", equal("1a", 7)),
-        # Keywords as keys, which Hive's lexers take for keywords.
+        # Keywords as keys, which Hive's lexers treat as keywords.
         ("timestamp = 'x'", equal("timestamp", "x")),
         ("in = 1", equal("in", 1)),
         # A backslash keeps a quote from ending the string and stays; neighbours keep their inner quotes.
@@ -160,7 +160,7 @@ def _nested(value: int, level: int) -> bool:
 
 
 def nested_to_the_left(connective: str, parts: Sequence[str]) -> str:
-    """As programs write what they put together two by two: `((a and b) and c)`."""
+    """As programs write conditions combined in pairs: `((a and b) and c)`."""
     return "(" * (len(parts) - 1) + parts[0] + "".join(f" {connective} {part})" for part in parts[1:])
 
 
@@ -229,7 +229,7 @@ def test_a_long_list_is_parsed() -> None:
 
 @pytest.mark.parametrize(("quote", "escape"), [("'", "\\'"), ('"', '\\"'), ("'", "a\\\\"), ("`", "``"), ("`", "a``")])
 def test_no_text_has_so_many_escapes_that_all_threads_wait_for_it(quote: str, escape: str) -> None:
-    """A regular expression reads a text in one go, and nothing else runs meanwhile."""
+    """A regular expression reads a text at once, and nothing else runs meanwhile."""
     refused: list[None] = []
     limits = FilterLimits(on_refusal=lambda: refused.append(None))
     few = quote + "".join([escape] * (MAX_ESCAPES // 2 - 1)) + quote
@@ -295,7 +295,7 @@ def test_printed_trees_are_parsed_back(case) -> None:
 
 
 def without_neighbours(node: Predicate) -> Predicate:
-    """ORs right below an OR are its own, and so are ANDs below an AND."""
+    """ORs directly below an OR belong to it, and so do ANDs below an AND."""
     if isinstance(node, Not):
         return Not(without_neighbours(node.child))
     if not isinstance(node, And | Or):

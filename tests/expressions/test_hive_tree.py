@@ -1,4 +1,4 @@
-"""What a Hive 4.0.1 client really sent, what trees come of it, and what is left unknown."""
+"""What a Hive 4.0.1 client really sent, the resulting trees, and what remains unknown."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from tests.expressions.kryo_writer import COLUMN, CONSTANT, FUNCTION, TYPE, Writ
 from tests.expressions.recorded import recorded
 
 DEFAULT = "__HIVE_DEFAULT_PARTITION__"
-# The functions of the sample that are not among those promised.
+# The functions of the sample that are not among the supported ones.
 NOT_UNDERSTOOD = ("substr(", "hh % 5", "year(dt)")
 
 
 def samples() -> list[tuple[str, bytes, list[str], bool]]:
-    """SQL, expression, the partitions Hive 4.0.1 answered, and whether the list is whole."""
+    """SQL, expression, the partitions in Hive 4.0.1's answer, and whether the list is complete."""
     path = Path(__file__).parent / "data" / "hive4_client_expressions.tsv"
     found = []
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
@@ -163,7 +163,7 @@ OF_TRUTH = {
 @pytest.mark.parametrize("is_negated", [False, True])
 @pytest.mark.parametrize(("function", "selected"), OF_TRUTH.items())
 def test_a_predicate_is_true_or_false_or_neither(function: str, selected: list[bool], is_negated: bool) -> None:
-    """They were unknown, so that Hive got all partitions. These functions are never NULL, and NOT turns them around."""
+    """They were unknown, so Hive got all partitions. These functions are never NULL, and NOT negates them."""
     writer = Writer()
     if is_negated:
         writer.begin_function(1)
@@ -286,14 +286,15 @@ def test_size_and_depth_are_bounded() -> None:
     reader = KryoReader(bomb, dialects()[0])
     with pytest.raises(KryoError, match="deep"):
         reader.read(reader.class_and_object())
-    # A list that says it is longer than the data.
+    # A list whose length exceeds the data.
     with pytest.raises(KryoError, match="longer than the data"):
         KryoReader(b"\x01\x00java.util.ArrayLis\xf4\x01\x7f\xff\xff\x7f", dialects()[0]).class_and_object()
 
 
 @pytest.mark.parametrize("inner", ["first", "last"])
 def test_ors_in_ors_are_one_however_many(inner: str) -> None:
-    """Hive's optimizer hands out `a OR b OR c` as `(a OR b) OR c`: a thousand values are a thousand functions deep."""
+    """Hive's optimizer sends `a OR b OR c` as `(a OR b) OR c`: a thousand values are functions nested a thousand
+    deep."""
     values = [f"v{number:04d}" for number in range(2_000)]
     writer = Writer()
     for value in values[:-1]:
@@ -407,7 +408,7 @@ def _same_function(times: int, function: str, *operands: str) -> bytes:
     ids=["circle", "structs", "empty structs", "text", "padded text", "column", "type", "pattern", "function"],
 )
 def test_what_is_shared_costs_as_if_it_were_written_out(data: bytes) -> None:
-    """Some kilobytes filled the memory of the server: an OR that holds itself, a struct or text used often."""
+    """Some kilobytes filled the memory of the server: an OR that contains itself, a struct or text used often."""
     tracemalloc.start()
     try:
         parsed = parse_expression(data)
@@ -429,7 +430,7 @@ def test_a_shared_text_of_some_length_is_understood() -> None:
 
 
 def test_objects_that_hold_each_other_do_not_stay() -> None:
-    """Each request left megabytes until the collector of cycles came by, after some ten thousand of them."""
+    """Each request left megabytes until the cycle collector ran, after some ten thousand of them."""
     data = _circle(90_000)
     broken = data[:-1]
     gc.collect()
@@ -474,7 +475,7 @@ def test_changed_bytes_never_do_worse_than_unknown(expression: bytes, cut: int, 
 
 
 def test_memory_of_a_graph_is_bounded() -> None:
-    """24 KiB that stand for 1,000 lists of 15,000 nulls each: reading takes a stated amount of memory."""
+    """24 KiB that represent 1,000 lists of 15,000 nulls each: reading takes a limited amount of memory."""
     outer = varint(1) + varint(0) + ascii_text("java.util.Arrays$ArrayList") + varint(1) + varint(1_000)
     inner = varint(1) + varint(0) + varint(1) + varint(15_000) + varint(0)
     data = outer + varint(1) + varint(1) + ascii_text("java.lang.Object") + inner * 1_000 + bytes(20_000)

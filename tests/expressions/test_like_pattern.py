@@ -1,4 +1,4 @@
-"""Patterns match what SQL says, what Spark means, and in bounded time."""
+"""Patterns match as in SQL and as Spark expects, in bounded time."""
 
 from __future__ import annotations
 

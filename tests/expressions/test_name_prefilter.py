@@ -1,4 +1,4 @@
-"""The patterns for names match the name of every partition that a filter selects."""
+"""The patterns for names match the name of each partition that a filter selects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SQL lets through holds everything the filter selects, on SQLite, with text order and without."""
+"""What SQL returns includes everything the filter selects, on SQLite, with text order and without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters over tables: Iceberg's and Trino's texts, every field, Hive's refusals."""
+"""Filters over tables: Iceberg's and Trino's texts, each field, Hive's refusals."""
 
 from __future__ import annotations
 

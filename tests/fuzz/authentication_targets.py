@@ -1,4 +1,4 @@
-"""What is fuzzed before a client has shown who it is: SASL's messages, tokens, and the rules of a site."""
+"""Fuzz targets before authentication: SASL's messages, tokens, and the rules of a site."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _digest() -> DigestMd5Mechanism:
 
 
 def read_sasl(data: bytes) -> None:
-    """All messages of a negotiation, with the mechanisms that do not need a KDC; nobody gets in."""
+    """All messages of a negotiation, with the mechanisms that do not need a KDC; none succeeds."""
     negotiation = Negotiation({"PLAIN": lambda: PlainMechanism(_refuse), "DIGEST-MD5": _digest})
     for start in range(0, len(data), 7):
         negotiation.feed(data[start : start + 7])
@@ -90,7 +90,7 @@ def read_token(data: bytes) -> None:
 
 
 def read_token_file(data: bytes) -> None:
-    """What YARN gives to a container, of either version."""
+    """A container's token file from YARN, in either version."""
     for version in (b"\0", b"\1"):
         with contextlib.suppress(MalformedTokenError):
             tokens_of(b"HDTS" + version + data)
@@ -98,7 +98,7 @@ def read_token_file(data: bytes) -> None:
 
 
 def read_server(data: bytes) -> None:
-    """What a server says to a client with a token; none shows that it knows the token."""
+    """What a server sends to a client with a token; none proves that it knows the token."""
     position = 0
 
     def receive(size: int) -> bytes:
@@ -119,7 +119,7 @@ def read_client_text(text: str) -> None:
 
 
 def read_proxy_users(text: str) -> None:
-    """A site's rules, and who they let."""
+    """A site's rules, and their results."""
     ProxyUsers(text, lambda user: frozenset({"g"})).refusal("a", "b", "10.0.0.1")
 
 

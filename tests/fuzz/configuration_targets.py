@@ -1,4 +1,4 @@
-"""What is fuzzed of configuration, resource plans and protected frames."""
+"""Fuzz targets of configuration, resource plans and protected frames."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ REFUSALS = (
 
 
 def read_hive_values(text: str) -> None:
-    """A site of `name=value` lines; each name, and the whole text, is asked for. No secret is told."""
+    """A site of `name=value` lines; each name, and the whole text, is requested. No secret is revealed."""
     pairs = [line.partition("=") for line in text.split("\n")]
     site = {name: value for name, _, value in pairs} | {"javax.jdo.option.ConnectionPassword": SECRET}
     values = HiveValues(Configuration(Settings(), site=site))
@@ -83,7 +83,7 @@ class _Upper(asyncio.Protocol):
 
 
 def read_protected_frames(data: bytes) -> None:
-    """Frames after a negotiation, in one piece and in portions: the same calls, and no more is held than a frame."""
+    """Frames after a negotiation, in one piece and in portions: the same calls, and no more than a frame in memory."""
 
     async def read(portion: int) -> tuple[bytes, bool]:
         budget = BufferBudget(1 << 20, lambda: 0.0)
@@ -104,13 +104,13 @@ def read_protected_frames(data: bytes) -> None:
     async def both() -> None:
         whole, pieces = await read(max(1, len(data))), await read(max(1, len(data) // 7))
         assert whole[1] == pieces[1]
-        assert whole == pieces or whole[1]  # what came before a bad frame may not have been handed on
+        assert whole == pieces or whole[1]  # what came before a bad frame may not have been passed on
 
     asyncio.run(both())
 
 
 class _AtOnce:
-    """Turns that nobody waits for."""
+    """Turns for which nobody waits."""
 
     slice_s = SLICE_S
 
@@ -119,7 +119,7 @@ class _AtOnce:
 
 
 class _Socket:
-    """What is below the layer."""
+    """The layer below."""
 
     def is_closing(self) -> bool:
         return False
@@ -129,12 +129,12 @@ class _Socket:
 
 
 def read_key_store_and_objects(data: bytes) -> None:
-    """A key store of Java's under the right digest, so that its entries are read. Nothing is decrypted."""
+    """A Java key store with a valid digest, so that its entries are read. Nothing is decrypted."""
     read_key_store(with_digest(data, PASSWORD), PASSWORD)
 
 
 def read_gssapi_choice(data: bytes) -> None:
-    """What a client with a ticket says of layers and of whom it acts for; it becomes nobody but itself."""
+    """What a client with a ticket sends about layers and the user it acts for; it can only be itself."""
     pytest.importorskip("gssapi")
     mechanism = GssapiMechanism(
         KerberosOptions("hive/h@R", Path("/nowhere"), ("auth", "auth-conf"), LocalNames("DEFAULT", "R"))
@@ -160,7 +160,7 @@ def _workload() -> tuple[ResourcePlans, PlanParts]:
 
 
 def read_resource_plan(text: str) -> None:
-    """A plan with pools and triggers of texts and numbers as they come: what is stored is answered and judged."""
+    """A plan with pools and triggers of arbitrary texts and numbers: what is stored is returned and validated."""
     plans, parts = _workload()
     lines = text.split("\n")[:6]
     name = lines[0]

@@ -1,4 +1,4 @@
-"""What is fuzzed: each reader of texts or bytes that a client, a site file or a foreign writer sends."""
+"""The fuzz targets: each reader of texts or bytes that a client, a site file or a foreign writer sends."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MAX_IDS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One reader. From any input come a value or one of the `declared` exceptions."""
+    """One reader. Any input results in a value or one of the `declared` exceptions."""
 
     read: Callable[[bytes], object]
     declared: tuple[type[Exception], ...]
@@ -60,7 +60,7 @@ class Target:
 
 
 def _read_site(data: bytes) -> None:
-    """A site file, and what settings it gives."""
+    """A site file, and the resulting settings."""
     with NamedTemporaryFile(suffix=".xml") as file:
         file.write(data)
         file.flush()
@@ -76,7 +76,7 @@ def _pieces(*texts: str) -> tuple[bytes, ...]:
 
 
 def _read_wire(data: bytes) -> None:
-    """In one piece, in portions as they may come from a socket, in the shortest turns: all find the same messages."""
+    """In one piece, in portions as from a socket, and in the shortest turns: all find the same messages."""
     found = []
     for portion, slice_s in ((len(data), None), (max(1, len(data) // 7), None), (len(data), 0.0)):
         reader = MessageReader(max_message_bytes=1 << 20, max_message_objects=10_000, slice_s=slice_s)

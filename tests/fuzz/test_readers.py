@@ -1,6 +1,6 @@
-"""Readers of what others send: any input gives a value or a declared exception, in bounded memory and work.
+"""Readers of foreign data: any input results in a value or a declared exception, in bounded memory and work.
 
-``HMS_CACHE_FUZZ_S``: seconds of the long run per target, 200 unless told (an hour for all).
+``HMS_CACHE_FUZZ_S``: seconds of the long run per target, 200 by default (an hour for all).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
 
 
 def check(target: Target, data: bytes) -> None:
-    """Reads one input and judges its memory and that it ends."""
+    """Reads one input, and checks its memory and that it ends."""
     tracemalloc.reset_peak()
     before, _ = tracemalloc.get_traced_memory()
     started_s = time.thread_time()
@@ -64,10 +64,10 @@ def check(target: Target, data: bytes) -> None:
 
 
 def fuzz(name: str, examples: int, number: int) -> None:
-    """Tries inputs of one target; `number` makes those of a round other than those before."""
+    """Tries inputs of one target; `number` makes those of a round different from the previous ones."""
     target = TARGETS[name]
     with suppress(*target.declared):
-        target.read(b"a")  # makes parsers, which stay
+        target.read(b"a")  # builds parsers, which remain
 
     @settings(
         max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck), derandomize=False

@@ -1,4 +1,4 @@
-"""What the program imports is what it declares, so that an environment with nothing else can run it."""
+"""The program declares what it imports, so that it runs in an environment with nothing else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WITH_EXTRAS = {
     "app/security/authentication.py": "kerberos ldap",
     "app/security/checks.py": "kerberos ldap tls",
 }
-#: Parts of a library under a name of their own.
+# Parts of a library with a name of their own.
 BROUGHT_BY = {"markupsafe": "jinja2", "py4j": "pyspark"}
 
 
@@ -51,7 +51,7 @@ def declared(extras: str | None) -> set[str]:
 
 @cache
 def imports() -> list[tuple[str, str]]:
-    """(module's path in the package, distribution) of every import of somebody else's."""
+    """(module's path in the package, distribution) of each import of foreign code."""
     return list(_imports())
 
 

@@ -1,4 +1,4 @@
-"""The wheel and the sdist hold everything, and run outside the repository."""
+"""The wheel and the sdist are complete, and work outside of the repository."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUILD_TOOLS = ("build", *PROJECT["build-system"]["requires"])
 
 
 def data_files() -> list[str]:
-    """What is no Python in the package, by path within it; as git knows it where there is git."""
+    """Files in the package other than Python, by path within it; as listed by git if there is one."""
     package = ROOT / "hms_cache"
     if (ROOT / ".git").exists():
         listed = subprocess.run(["git", "ls-files", "-z", "hms_cache"], cwd=ROOT, capture_output=True, check=True)
@@ -39,7 +39,7 @@ def data_files() -> list[str]:
 
 
 def test_each_data_file_is_declared() -> None:
-    """Without its line in pyproject.toml a file is there in the checkout and missing in the wheel."""
+    """Without its line in pyproject.toml, a file is present in the checkout and missing in the wheel."""
     patterns = PROJECT["tool"]["setuptools"]["package-data"]["hms_cache"]
     assert [name for name in data_files() if not any(fnmatch(name, pattern) for pattern in patterns)] == []
     assert [pattern for pattern in patterns if not any(fnmatch(name, pattern) for name in data_files())] == []

@@ -1,1 +1,1 @@
-"""Servers of the tests that need not import again what every server imports."""
+"""Servers of the tests that need not repeat the imports of each server."""

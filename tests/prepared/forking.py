@@ -21,7 +21,7 @@ import hms_cache.cli.serve  # noqa: F401 - for what is forked
 
 
 def fork_and_watch(status: int, *inherited: int) -> bool:
-    """Whether this is the process that was asked for. Another one waits for it, and writes its id and how it ended."""
+    """Whether this is the requested process. Another one waits for it, and writes its id and how it ended."""
     if os.fork():
         return False
     process_id = os.fork()
@@ -29,21 +29,21 @@ def fork_and_watch(status: int, *inherited: int) -> bool:
         return True
     for descriptor in inherited:
         os.close(descriptor)
-    os.dup2(1, 2)  # nobody who reads those of the tests waits for this one
+    os.dup2(1, 2)  # no reader of the tests' pipes waits for this one
     with contextlib.suppress(BrokenPipeError):
         os.write(status, struct.pack("i", process_id))
-    # Its id is its own until its end was told: a signal to it does not reach another process.
+    # It keeps its id until its end was reported: a signal to it does not reach another process.
     ended = os.waitid(os.P_PID, process_id, os.WEXITED | os.WNOWAIT)
     assert ended is not None
     exit_code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-    with contextlib.suppress(BrokenPipeError):  # nobody asks any more
+    with contextlib.suppress(BrokenPipeError):  # nobody reads any more
         os.write(status, struct.pack("i", exit_code))
     os.waitpid(process_id, 0)
     os._exit(0)
 
 
 def next_program(orders: socket.socket) -> str:
-    """Returns, in a new process, what that has to run; ends when there are no orders any more."""
+    """Returns, in a new process, what this has to run; ends when there are no more orders."""
     while True:
         size_text, descriptors, _, _ = socket.recv_fds(orders, 4, 3)
         if not size_text:

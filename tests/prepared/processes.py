@@ -1,6 +1,6 @@
-"""Processes that a Python forks that has imported what servers import: starting one takes a twentieth of the time.
+"""Processes forked by a Python that has imported what servers import: starting one takes a twentieth of the time.
 
-A third of the processor time of a run went into imports of server processes.
+A third of the processor time of a run was spent on imports of server processes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PreparedProcess:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Until it has ended. Raises `subprocess.TimeoutExpired`."""
+        """Waits until it has ended. Raises `subprocess.TimeoutExpired`."""
         if self.returncode is None:
             with selectors.DefaultSelector() as selector:
                 selector.register(self._status, selectors.EVENT_READ)
@@ -153,13 +153,13 @@ class PreparedPython:
         return PreparedProcess(ours, open(reading), None if reading_errors is None else open(reading_errors))
 
     def close(self) -> None:
-        """No more orders."""
+        """There are no more orders."""
         self._orders.close()
         self._process.wait(30)
 
 
 def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that make another interpreter."""
+    """The variables that require another interpreter."""
     return {name: value for name, value in environment.items() if name.startswith(_READ_AT_START)}
 
 

@@ -1,4 +1,4 @@
-"""Of several processes that collect the same tests one compiles them."""
+"""If several processes collect the same tests, one compiles them."""
 
 from __future__ import annotations
 

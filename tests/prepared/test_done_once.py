@@ -1,4 +1,4 @@
-"""What tests have done once is what a server does each time."""
+"""What tests do once has the same result as what a server does each time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.manual_clock import ManualClock
 
 
 def contents(directory: Path, make: Callable[[Database, Settings], object]) -> list[str]:
-    """All that is in the database of a server that has started; roles and their grants without the time of making."""
+    """The contents of the database of a started server; roles and their grants without their creation times."""
     directory.mkdir()
     settings = configured(directory, warehouse__directory="/warehouse").settings
     with closing_database(Database(settings.database.url, clock=ManualClock())) as database:

@@ -1,4 +1,4 @@
-"""What is fetched is fetched once, is there as a whole or not at all, and nobody waits for it for ever."""
+"""What is fetched is fetched once, is complete or missing, and nobody waits for it for ever."""
 
 from __future__ import annotations
 

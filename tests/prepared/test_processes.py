@@ -1,4 +1,4 @@
-"""A process that is forked is as one that the system starts with the same program."""
+"""A forked process is equivalent to one that the system starts with the same program."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_it_is_waited_for_and_takes_signals(start: Start, tmp_path: Path) -> Non
 
 
 def test_a_signal_to_one_that_ends_by_itself_is_no_error(start: Start, tmp_path: Path) -> None:
-    """Between its end and what is told of it, too."""
+    """Also between its end and the report of it."""
     program = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     process = start(program, [], tmp_path, os.environ)
     while process.returncode is None:

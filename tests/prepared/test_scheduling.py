@@ -1,4 +1,4 @@
-"""Tests with Spark are one group, whatever file they are in; others are one by their file."""
+"""Tests with Spark are one group, in whatever files; others are one group per file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test that never ends, or ends its process, is named, and all others are run nevertheless."""
+"""A test that never ends, or ends its process, is named, and all others are run."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Metastore:
         self.client = client
 
     def sees(self) -> None:
-        """Applies all that the log has now."""
+        """Applies all events in the log."""
         caching = self.service._caching
         assert caching is not None
         last = self.client.call("get_current_notificationEventId").eventId
@@ -134,7 +134,7 @@ def table(name: str, *, keys: tuple[str, ...] = (), kind: str = "MANAGED_TABLE",
 
 
 def transactional(name: str, *, keys: tuple[str, ...] = ()) -> Table:
-    """A transactional table of database `d`, for inserts only: its files may be of any format."""
+    """A transactional, insert-only table of database `d`: its files may have any format."""
     return table(name, keys=keys, transactional="true", transactional_properties="insert_only")
 
 

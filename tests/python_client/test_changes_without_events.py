@@ -1,4 +1,4 @@
-"""Changes that Hive logs no event for, but another server's cache must hear of."""
+"""Changes for which Hive logs no event, but of which another server's cache must be notified."""
 
 from __future__ import annotations
 

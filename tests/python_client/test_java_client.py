@@ -1,4 +1,4 @@
-"""Hive 4.0.1's own client runs whole transactions through a server: its requests, its reading of our answers."""
+"""Hive 4.0.1's own client runs whole transactions on a server: its requests, and its decoding of our replies."""
 
 from __future__ import annotations
 

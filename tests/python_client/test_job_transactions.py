@@ -11,7 +11,7 @@ from tests.python_client.conftest import StartMetastore
 
 
 def test_a_transaction_for_which_the_metastore_refuses_the_rest_is_aborted(start_metastore: StartMetastore) -> None:
-    """It stayed open until its time was over, for each table that a job may not write to, say: cleaners waited for
+    """It stayed open until it timed out, for example for each table to which a job may not write: cleaners waited for
     it."""
     metastore = start_metastore()
     with pytest.raises(MetaException, match="Invalid table name"):

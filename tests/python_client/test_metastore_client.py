@@ -1,4 +1,4 @@
-"""Fail-over over real processes, and what a transaction does beside reading."""
+"""Fail-over with real processes, and transactions beside reads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.servers import server_process
 
 
 def unused_port() -> int:
-    """A port of this machine at which nobody listens."""
+    """A port of this machine on which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -44,7 +44,7 @@ def unused_port() -> int:
 
 
 def test_a_client_goes_on_with_the_next_metastore(tmp_path: Path, database_servers: ServerLookup) -> None:
-    """A read goes on; a write whose connection broke is not sent again, the caller is told."""
+    """A read is repeated; a write whose connection broke is not, and the caller gets an error."""
     databases = database_servers("sqlite")
     url = databases.initialized_database()
     settings: dict[str, object] = {"warehouse.directory": tmp_path / "warehouse"}
@@ -96,7 +96,7 @@ with MetastoreClient(sys.argv[1]) as client:
 
 
 def test_a_call_that_is_interrupted_leaves_no_reply_for_the_next_one(start_metastore: StartMetastore) -> None:
-    """By Ctrl-C, in a notebook for instance: the next call took the reply that came later for its own."""
+    """For example by Ctrl-C in a notebook: the next call read the reply to this one."""
     metastore = start_metastore()
     metastore.client.call("create_database", DATABASE)
     host, port = metastore.uri.removeprefix("thrift://").split(":")
@@ -128,7 +128,7 @@ def test_a_call_that_is_interrupted_leaves_no_reply_for_the_next_one(start_metas
 
 
 def test_a_connection_that_breaks_before_the_first_call_is_none() -> None:
-    """A write that was never sent was said to have an unknown outcome."""
+    """A write that was never sent was reported as having an unknown outcome."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def turn_away() -> None:

@@ -1,6 +1,6 @@
 """The synchronized metastore cache, sentence by sentence: what a reader with a list sees through which server.
 
-`A` and `B` are two servers of one database in `trust` mode: a covered list alone decides (P2), and they take events
+`A` and `B` are two servers of one database in `trust` mode: only a covered list decides (P2), and they apply events
 only when the test says so.
 """
 
@@ -36,7 +36,7 @@ HIT = str(Reason.HIT.value)
 
 
 def open_write(on: Metastore, name: str) -> Transaction:
-    """A transaction that took a write id of the table, and stays open."""
+    """A transaction that has a write id of the table, and stays open."""
     txn = Transaction(on.client, [f"d.{name}"])
     txn.begin()
     txn.write_id(f"d.{name}")
@@ -44,7 +44,7 @@ def open_write(on: Metastore, name: str) -> Transaction:
 
 
 def write_ids_7_and_8_open(on: Metastore, name: str) -> dict[int, Transaction]:
-    """Write ids 1 to 11 given out, all committed but 7 and 8: `[11:7,8]`."""
+    """Write ids 1 to 11 are allocated, all committed except 7 and 8: `[11:7,8]`."""
     taken = {}
     for write_id in range(1, 12):
         txn = open_write(on, name)
@@ -63,14 +63,14 @@ def changed(original: Table, comment: str) -> Table:
 
 
 def read(on: Metastore, name: str, begun_on: Metastore | None = None) -> tuple[Table, list[str]]:
-    """The table as a new transaction reads it, and how its server answered."""
+    """The table as read by a new transaction, and how its server answered."""
     with Transaction((begun_on or on).client, [f"d.{name}"]) as txn, on.answers() as answers:
         found = txn.get_table(f"d.{name}", through=on.client)
     return found, answers
 
 
 def warm(on: Metastore, name: str) -> None:
-    """Lets it hold the table: a read without a list loads it, one with a list then is a hit."""
+    """Loads the table: a read without a list loads it, and then one with a list is a hit."""
     on.plain_table(name)
     on.plain_table(name)
 
@@ -91,7 +91,7 @@ def test_the_request_of_write_id_12_open_is_answered_by_a_tag_without_it(databas
 
 
 def test_a_request_without_write_id_8_is_answered_by_a_tag_that_has_it(database_of_two: Two) -> None:
-    """Requested [12:7,12], cached [11:7,8]: 8 was committed since, the database answers, and memory once it has seen
+    """Requested [12:7,12], cached [11:7,8]: 8 was committed since, so the database answers, and memory once it has seen
     the commit."""
     a, b = database_of_two
     a.client.call("create_table", transactional("t"))
@@ -123,8 +123,8 @@ def test_the_seven_steps_of_an_alter_over_two_servers(database_of_two: Two) -> N
     writer = open_write(a, "t")
     b.sees()
     writer.alter_table("d.t", changed(before, "new"), environment=KEEP_STATISTICS)  # 2
-    b.sees()  # 4: the alteration is applied, its commit is not yet there
-    # To whom the writer is open, the database answers; nobody else's answer may have been kept meanwhile.
+    b.sees()  # 4: the alteration is applied, its commit is not yet
+    # If the writer is open to the reader, the database answers; answers for others must not have been cached meanwhile.
     writer.commit()  # 3
     with Transaction(a.client, ["d.t"]) as txn:
         with b.answers() as answers:
@@ -204,7 +204,8 @@ def test_two_writes_of_a_transaction_go_to_two_servers(database_of_two: Two) -> 
 
 
 def test_a_table_under_a_dropped_tables_name_has_another_id(database_of_two: Two) -> None:
-    """Dropped and created again elsewhere: B still holds the old one, whose list would be covered; the id tells."""
+    """Dropped and created again elsewhere: B still has the old one in memory, whose list would be covered; the id
+    differs."""
     a, b = database_of_two
     a.client.call("create_table", transactional("t"))
     warm(b, "t")
@@ -242,7 +243,7 @@ def test_a_renamed_tables_name_is_free_for_another(database_of_two: Two) -> None
 
 
 def test_a_load_at_start_has_a_tag_of_its_own(start_metastore: StartMetastore) -> None:
-    """Bootstrap: nobody's query brings a list; what was loaded early answers later queries."""
+    """Bootstrap: no query brings a list; what was loaded early answers later queries."""
     a = start_metastore()
     a.client.call("create_database", DATABASE)
     a.client.call("create_table", transactional("t"))

@@ -1,4 +1,4 @@
-"""Whose statistics a reader may answer a query from: those of committed writers in its snapshot, and no others."""
+"""The statistics from which a reader may answer a query: only those of committed writers in its snapshot."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write_statistics(txn: Transaction, name: str, rows: int) -> None:
 
 
 def is_answered(txn: Transaction, name: str) -> list[bool]:
-    """By `get_table_req` and `get_table_statistics_req`; what the first claims must agree with what it says."""
+    """By `get_table_req` and `get_table_statistics_req`; the claims in the first must agree with the second."""
     found = txn.get_table(f"d.{name}")
     assert ("COLUMN_STATS_ACCURATE" in found.parameters) is bool(found.isStatsCompliant)
     request = TableStatsRequest(dbName="d", tblName=name, colNames=["a"], engine="hive")
@@ -89,7 +89,7 @@ def test_statistics_of_a_committed_writer_are_valid_to_later_readers_only(server
 
 
 def test_statistics_of_an_aborted_writer_are_valid_to_nobody(server: Metastore) -> None:
-    """Also not to a list that leaves the aborted write id out, as Hive's writers send it."""
+    """Also for a list that omits the aborted write id, as Hive's writers send it."""
     server.client.call("create_table", transactional("t"))
     writer = Transaction(server.client, ["d.t"])
     writer.begin()
@@ -103,14 +103,14 @@ def test_statistics_of_an_aborted_writer_are_valid_to_nobody(server: Metastore) 
 
 
 def forgetful(txn: Transaction, table: str, high_watermark: int) -> None:
-    """Makes its list the one that knows of no aborted id."""
+    """Replaces its list by one without aborted ids."""
     version = txn.version(table)
     wrong = ValidWriteIdList.of(table, high_watermark)
     txn._versions[table] = type(version)(wrong, version.table_id, version.own_write_id)
 
 
 def test_a_writer_whose_list_forgets_the_aborted_one_does_not_revive_its_statistics(server: Metastore) -> None:
-    """The move at the end of an INSERT carries the stored parameters on, under its own write id."""
+    """The move at the end of an INSERT keeps the stored parameters, under its own write id."""
     server.client.call("create_table", transactional("t"))
     lost = Transaction(server.client, ["d.t"])
     lost.begin()
@@ -131,7 +131,7 @@ def test_a_writer_whose_list_forgets_the_aborted_one_does_not_revive_its_statist
 def test_new_statistics_of_columns_do_not_vouch_for_what_an_aborted_writer_left(
     merges: bool, server: Metastore
 ) -> None:
-    """ANALYZE writes columns and no counts; those that an aborted INSERT left would be valid under its write id."""
+    """ANALYZE writes columns and no counts; those left by an aborted INSERT would be valid under its write id."""
     server.client.call("create_table", transactional("t"))
     lost = Transaction(server.client, ["d.t"])
     lost.begin()
@@ -149,9 +149,9 @@ def test_new_statistics_of_columns_do_not_vouch_for_what_an_aborted_writer_left(
 
 
 def insert_row(txn: Transaction, server: Metastore, name: str, *, moves_with: str | None = None) -> None:
-    """An INSERT of one row as Hive 4.0.1 sends it: what it reads between its writes carries no list.
+    """An INSERT of one row as Hive 4.0.1 sends it: its reads between its writes have no list.
 
-    `moves_with`: the list of its first write, which leaves an aborted write id out.
+    `moves_with`: the list of its first write, which omits an aborted write id.
     """
     found = server.plain_table(name)
     right = txn.version(f"d.{name}")
@@ -161,7 +161,7 @@ def insert_row(txn: Transaction, server: Metastore, name: str, *, moves_with: st
     txn._versions[f"d.{name}"] = right
     found = server.plain_table(name)
     if "COLUMN_STATS_ACCURATE" in found.parameters:
-        # Counts that are accurate are added to; others stay what they are: wrong, and not claimed to be right.
+        # Accurate counts are added to; others remain what they are: wrong, and not claimed as accurate.
         found.parameters["numRows"] = str(int(found.parameters.get("numRows", "0")) + 1)
     txn.alter_table(f"d.{name}", found, environment=KEEP_STATISTICS)
     request = SetPartitionsStatsRequest(colStats=[statistics(name)], needMerge=True, engine="hive")
@@ -280,7 +280,7 @@ def test_new_statistics_of_a_partitions_columns_do_not_vouch_for_an_aborted_writ
 
 
 def test_a_renamed_partition_keeps_what_transactions_wrote_to_it(server: Metastore) -> None:
-    """And a dropped one takes it along: both in the transaction that changes the partition."""
+    """And a dropped one removes them: both in the transaction that changes the partition."""
     described = with_partition(server)
     engine = create_engine(server.service._settings.database.url)
     with engine.begin() as connection:

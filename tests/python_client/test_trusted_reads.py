@@ -1,4 +1,5 @@
-"""Every request with a list and a table id: in `trust` mode answered without a statement, and as without a cache."""
+"""Each request with a list and a table id: in `trust` mode answered without a statement, and equal to one without a
+cache."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ partitions and their aggregate take a list alone: those are checked."""
 
 @pytest.fixture
 def pair(start_metastore: StartMetastore) -> tuple[Metastore, Metastore]:
-    """One in `trust` mode, one without a cache, over partitions of a transactional table."""
+    """One in `trust` mode, one without a cache, with partitions of a transactional table."""
     trusting = start_metastore(**{"cache.write_id_reads": "trust"})
     plain = start_metastore(**{"cache.enabled": False})
     trusting.client.call("create_database", DATABASE)

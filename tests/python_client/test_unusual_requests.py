@@ -1,4 +1,4 @@
-"""Requests that lack something, or name what is not there, answered as Hive 4.0.1's own metastore answers them."""
+"""Requests that lack something, or name missing objects, answered as by Hive 4.0.1's own metastore."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def metastore(start_metastore: StartMetastore) -> Metastore:
 
 
 def test_a_request_without_its_struct_is_answered(metastore: Metastore) -> None:
-    """Also where the audit log would tell of it."""
+    """Also if the audit log would contain it."""
     with pytest.raises(MetaException):
         metastore.client.call("add_partition", None)
     with pytest.raises(MetaException):
@@ -49,7 +49,7 @@ def test_statistics_of_no_columns_leave_the_others_alone(metastore: Metastore) -
 
 
 def test_partitions_are_exchanged_by_leading_keys_only(metastore: Metastore) -> None:
-    """Directories move as a whole: those of `m=2` alone are in no place of their own."""
+    """Directories move as a whole: those of `m=2` alone are not at locations of their own."""
     with pytest.raises(MetaException):
         metastore.client.call("exchange_partition", {"m": "2"}, "d", "p", "d", "q")
     assert metastore.client.call("get_partition_names", "d", "p", -1) == ["y=1/m=2"]

@@ -22,7 +22,7 @@ ROWS_EVERY = 25
 
 @dataclass
 class Report:
-    """What came of one recording."""
+    """The result of one recording."""
 
     calls: int = 0
     methods: Counter[str] = field(default_factory=Counter)
@@ -63,7 +63,7 @@ def side_by_side(calls: Sequence[RecordedCall], java: Metastore, ours: Metastore
             if number % ROWS_EVERY == ROWS_EVERY - 1 or call is calls[-1]:
                 report.looks_at_rows += 1
                 for line in _rows_that_differ(engines, java, ours):
-                    if line not in told:  # and not again while it stays
+                    if line not in told:  # and not again while it remains
                         told.add(line)
                         report.differences.append(f"after call {number}, {call.method}: rows of {line[:2500]}")
         report.differences += [*java_replay.id_faults, *our_replay.id_faults]

@@ -1,8 +1,8 @@
-"""Ids that a metastore gives, and those that another gave in their place.
+"""Ids assigned by a metastore, mapped to those that another one assigned instead.
 
-A recording's requests name transactions, locks, tables and compactions by the ids that the recorded metastore gave.
-Another may give others: those of its answers are learnt, kind by kind, and put into the requests that follow. An id
-stands for one other and no other for it, so a metastore that gives an id twice, or mixes two up, is found.
+A recording's requests name transactions, locks, tables and compactions by the ids of the recorded metastore. Another
+may assign others: those in its answers are learnt, kind by kind, and put into the following requests. Each id
+corresponds to exactly one other, so a metastore that assigns an id twice, or confuses two, is detected.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Ids:
 
     @property
     def differing(self) -> dict[str, dict[int, int]]:
-        """Kind to the recorded ids that are others here."""
+        """Kind to the recorded ids that differ here."""
         return {
             kind: {one: other for one, other in pairs.items() if one != other}
             for kind, pairs in self._pairs.items()
@@ -50,7 +50,7 @@ class Ids:
         }
 
     def learn(self, recorded: Any, found: Any) -> list[str]:
-        """Walks two answers alike. Returns where an id has met two others."""
+        """Walks two answers in parallel. Returns where an id corresponds to two others."""
         faults: list[str] = []
         self._walk(recorded, found, "", faults)
         return faults
@@ -97,5 +97,5 @@ class Ids:
 
 
 def kind_of(struct: Any, name: str) -> str:
-    """What the field's number names; empty for other fields."""
+    """The kind of id in the field; empty for other fields."""
     return _BY_STRUCT.get((type(struct).__name__, name)) or _KINDS.get(name, "")

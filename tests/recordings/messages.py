@@ -1,7 +1,7 @@
-"""Where Thrift messages begin and end in a stream of bytes, and what their headers say.
+"""The boundaries of Thrift messages in a stream of bytes, and the contents of their headers.
 
-Only for tests, and apart from the server's own reader: a request is kept even if the server cannot read it.
-Binary messages of both styles, plain and in frames, are known; the compact protocol is refused.
+Only for tests, and independent of the server's own reader: a request is recorded even if the server cannot read it.
+Binary messages of both styles, plain and in frames, are supported; the compact protocol is refused.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _is_framed(data: bytes) -> bool:
 
 
 def _header(data: bytes, place: int) -> tuple[int, str, int, int]:
-    """The place after it, method, kind, sequence id."""
+    """The position after it, method, kind, sequence id."""
     first = _byte(data, place)
     if first == _STRICT:
         kind = _byte(data, place + 3)
@@ -95,7 +95,7 @@ def _header(data: bytes, place: int) -> tuple[int, str, int, int]:
 
 
 def _skip(data: bytes, place: int, kind: int) -> int:
-    """The place after a value."""
+    """The position after a value."""
     if kind in _FIXED_BYTES:
         return _checked(data, place + _FIXED_BYTES[kind])
     if kind == _STRING:

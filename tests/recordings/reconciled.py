@@ -1,6 +1,6 @@
-"""Fields of answers that may differ from Java's, each by what it must be then, and why.
+"""Fields of answers that may differ from Java's, each with its value in this case, and the reason.
 
-An exemption is for a field in a state, not for a method: the rest of the answer is compared as it is.
+An exemption applies to a field in a state, not to a method: the rest of the answer is compared unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MADE_UP_NAME = re.compile(r"((?:pk|fk|uk|nn|dc)_)\d+_\d{13}_\d+")
 
 
 def _are_without_claims(java: Any, ours: Any) -> bool:
-    """But for the time of the change, which differs anyway."""
+    """Except for the time of the change, which always differs."""
     if not java or not ours or not accurate_columns(java):
         return False
     return bool({**ours, DDL_TIME: None} == {**without_claims_about_columns(java), DDL_TIME: None})
@@ -95,7 +95,7 @@ FIELDS = (
 
 
 def reconcile(java: Any, ours: Any, reasons: Counter[str]) -> None:
-    """Gives ours Java's value where one of `FIELDS` says why it may have another, and counts the reasons."""
+    """Replaces our values by Java's where one of `FIELDS` gives a reason for the difference, and counts the reasons."""
     if isinstance(java, TBase) and type(java) is type(ours):
         for name in type(java).__slots__:
             expected, found = getattr(java, name), getattr(ours, name)

@@ -37,7 +37,7 @@ CLIENTS_WITH_DATABASE: dict[str, Callable[[str, Path, Path, str], None]] = {"hiv
 
 
 def recorded(client: str, metastore: Metastore, directory: Path) -> list[RecordedCall]:
-    """What the client sends for its statements."""
+    """The calls that the client sends for its statements."""
     host, _, port = metastore.uri.removeprefix("thrift://").rpartition(":")
     with Tap(host, int(port)) as tap:
         if client in CLIENTS_WITH_DATABASE:

@@ -47,7 +47,7 @@ class RecordedCall:
         return replace(self, request=self.request.replace(PLACE, place), reply=self.reply.replace(PLACE, place))
 
     def without(self, directory: str, names: Sequence[str]) -> RecordedCall:
-        """The call with `PLACE` for the directory, and letters for the names of the machine."""
+        """The call with `PLACE` instead of the directory, and letters instead of the names of the machine."""
         place = directory.encode()
         assert len(place) == len(PLACE)
 

@@ -20,7 +20,8 @@ CLOSED = b""
 
 
 class Replay:
-    """The connections of a recording to one metastore, each opened at its first call and closed where it was."""
+    """The connections of a recording to one metastore, each opened at its first call and closed where the client closed
+    it."""
 
     def __init__(self, metastore: Metastore) -> None:
         host, _, port = metastore.uri.removeprefix("thrift://").rpartition(":")
@@ -67,7 +68,7 @@ class Replay:
         return request, reply
 
     def _translated(self, call: RecordedCall) -> bytes:
-        """The very bytes, unless an id in them is another here."""
+        """The same bytes, unless an id in them differs here."""
         if not self.ids.differing:
             return call.request
         arguments, is_changed = self.ids.translated(read_arguments(call))

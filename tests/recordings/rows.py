@@ -118,12 +118,12 @@ def differences(java: Rows, ours: Rows) -> list[str]:
 
 def _with_last_txn_ids(row: str) -> str:
     """Java 4.0.1 waits for transactions below the last id at the commit of a compaction, ours for that one, too: it may
-    have been opened before the commit, and reads the files that the cleaner takes away."""
+    have been opened before the commit, and reads the files that the cleaner deletes."""
     return _NEXT_TXN_ID.sub(lambda found: str(int(found.group()) - 1), row)
 
 
 def _without_forgotten_write_ids(java: list[str], ours: list[str]) -> list[str]:
-    """Java forgets the write id with which a partition is added until the partition is altered."""
+    """Java drops the write id with which a partition is added until the partition is altered."""
     forgotten = {row for row in java if row.endswith(_NO_WRITE_ID)}
     forgetful = [_WRITE_ID.sub(_NO_WRITE_ID, row) for row in ours]
     return sorted(one if one in forgotten else row for one, row in zip(forgetful, ours, strict=True))
@@ -157,7 +157,7 @@ def _names(content: dict[str, list[dict[str, Any]]]) -> dict[str, dict[Any, str]
 
 
 def _columns_of_each(descriptors: list[dict[str, Any]], columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The columns with the descriptor in place of what it may share with others; those of none are nobody's."""
+    """The columns with the descriptor instead of the key that it may share; unreferenced ones are omitted."""
     by_id: dict[Any, list[dict[str, Any]]] = {}
     for row in columns:
         by_id.setdefault(row["CD_ID"], []).append({key: value for key, value in row.items() if key != "CD_ID"})

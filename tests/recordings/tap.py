@@ -1,8 +1,8 @@
-"""A tap between clients and a metastore: it keeps every request with its answer, in the order of the answers.
+"""A tap between clients and a metastore: it records each request with its answer, in the order of the answers.
 
-Each connection is followed by itself: messages are told apart by their own structure, so a client may send several
-before the first is answered, in frames or not. A metastore answers the calls of a connection in their order. Calls
-that only older releases have reach Hive 4.0.1 under the names that it knows, see `tests.recordings.spellings`.
+Each connection is followed separately: messages are recognized by their own structure, so a client may send several
+before the first is answered, in frames or not. A metastore answers the calls of a connection in their order. Calls that
+only older releases have reach Hive 4.0.1 under the names that it has, see `tests.recordings.spellings`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tests.recordings.spellings import for_hive_4, of_hive_4
 
 
 class Tap:
-    """Listens on a port of its own and passes everything on, answers once they are kept."""
+    """Listens on a port of its own and forwards everything; answers once they are recorded."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Where the metastore is."""
+        """The address of the metastore."""
         self._target = host, port
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self._lock = threading.Lock()
@@ -39,9 +39,9 @@ class Tap:
 
     @property
     def calls(self) -> list[RecordedCall]:
-        """Every call that was answered or needs no answer, and the end of each connection that ended.
+        """Returns each call that was answered or needs no answer, and the end of each connection that ended.
 
-        Raises RuntimeError where a connection could not be followed.
+        Raises RuntimeError if a connection could not be followed.
         """
         with self._lock:
             if self._faults:
@@ -110,7 +110,7 @@ class Tap:
                     client.sendall(answer)
 
     def _keep_without_answer(self, connection: int, waiting: deque[Message]) -> None:
-        """The one-way calls whose turn it is: the metastore reads them when it has answered those before."""
+        """The pending one-way calls: the metastore reads them when it has answered those before."""
         while waiting and waiting[0].kind == ONEWAY:
             self._keep(connection, waiting.popleft().data, b"")
 

@@ -1,4 +1,4 @@
-"""The comparison of recordings finds what it is there to find: other answers, other rows, ids that were mixed up."""
+"""The comparison of recordings detects what it is for: other answers, other rows, confused ids."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.recordings.spellings import encoded
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, str]:
-    """What the beginning of a recording leaves, in which a table is made and altered; the root of its files."""
+    """The result of a recording's beginning, in which a table is created and altered; the root of its files."""
     engine = create_engine(SqliteFiles(tmp_path_factory.mktemp("rows")).initialized_database())
     with our_metastore(str(engine.url)) as metastore, Replay(metastore) as replay:
         for call in read_recording(DIRECTORY / "pyiceberg.xz")[:60]:

@@ -1,4 +1,4 @@
-"""Ours answers what real clients sent as Hive 4.0.1 answered it, but for what `tests.recordings.answers` names."""
+"""Ours answers what real clients sent as Hive 4.0.1 did, except for the differences in `tests.recordings.answers`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.recordings.replay import Replay, read_arguments
 
 CLIENTS = sorted(path.stem for path in DIRECTORY.glob("*.xz"))
 QUICK = ("hive-compaction", "iceberg", "pyiceberg")
-#: What is to be in each recording: a new one that lacks it must not pass for one that has it.
+# The required contents of each recording: a new one that lacks them must not be accepted.
 METHODS_NEEDED: dict[str, set[str]] = {
     "hive": {
         *("alter_table_req", "alter_partitions_req", "set_aggr_stats_for", "get_table_req", "get_table_statistics_req"),
@@ -87,7 +87,7 @@ def altered(call: RecordedCall) -> tuple[str, int] | None:
 
 
 def _until_altered(calls: Sequence[RecordedCall], wanted: int) -> Sequence[RecordedCall]:
-    """The calls until so many tables were altered by writers: the rest is for the soaks."""
+    """The calls until this many tables were altered by writers: the rest is for the soaks."""
     places = [number for number, call in enumerate(calls) if altered(call) is not None]
     return calls[: places[wanted - 1] + 1]
 

@@ -1,4 +1,4 @@
-"""What real clients sent, sent to Hive 4.0.1 and to ours on equal databases: the same answers, and the same rows."""
+"""Calls of real clients, sent to Hive 4.0.1 and to ours on equal databases: the same answers, and the same rows."""
 
 from __future__ import annotations
 

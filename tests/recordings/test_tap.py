@@ -1,4 +1,5 @@
-"""The tap keeps each call with its answer, however a client sends it: whole, in pieces, several at once, in frames."""
+"""The tap records each call with its answer, however a client sends it: whole, in pieces, several at once, in
+frames."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def framed(data: bytes) -> bytes:
 
 
 def tapped(metastore: Metastore, *streams: list[bytes], answers: int) -> list[RecordedCall]:
-    """What the tap keeps when each stream is sent on a connection of its own, portion by portion."""
+    """What the tap records when each stream is sent on a connection of its own, portion by portion."""
     host, _, port = metastore.uri.removeprefix("thrift://").rpartition(":")
     with Tap(host, int(port)) as tap:
         address = ("127.0.0.1", int(tap.uri.rpartition(":")[2]))

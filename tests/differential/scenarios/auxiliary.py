@@ -294,7 +294,7 @@ def get_metrics(identity: int | None = None, policy: str | None = None, dump: in
 REPORTS = Scenario.of(
     "reports",
     runtime(-1, 0),
-    # All alike: their order within a second is the database's.
+    # All equal: their order within a second is the database's.
     [call("add_runtime_stats", RuntimeStat(100 * number, 2, b"x")) for number in range(1, 5)],
     call("add_runtime_stats", RuntimeStat(None, None, None)),
     [runtime(weight, before) for weight in (-1, 0, 1, 4, 5, 100, None) for before in (0, 301, 300, -1, None)],

@@ -37,7 +37,7 @@ CONTEXTS = (EnvironmentContext(), EnvironmentContext({"ifPurge": "TRUE"}), Envir
 
 
 def each(made: Sequence[Call], *after: Call) -> list[Call]:
-    """Each with what shows its effect, and undoes it."""
+    """Each with what shows its effect, and reverts it."""
     return [one for step in made for one in (step, *after)]
 
 
@@ -90,7 +90,7 @@ DATABASES = Scenario.of(
         call("get_database", "n"),
         call("drop_database", "n", True, False),
     ),
-    # What a drop may be asked for.
+    # The options of a drop.
     [
         step
         for fields in pairs(

@@ -1,4 +1,4 @@
-"""Optional fields of requests in pairs: a client fills in several, and each may change what another means."""
+"""Optional fields of requests in pairs: a client sets several, and each may change the meaning of another."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ WORLD = (
             engine="hive",
         ),
     ),
-    # Java keeps no write id of added partitions, nor that of statistics of several: this write says what counts.
+    # Java stores no write id of added partitions, nor that of statistics of several: this write sets the state.
     call(
         "alter_partitions_req",
         AlterPartitionsRequest(
@@ -343,7 +343,7 @@ def _partitions_altered(name: str) -> list[Call]:
 def _truncated(name: str) -> list[Call]:
     read = call("get_table_req", GetTableRequest("d", name, capabilities=CAPABILITIES[2], getColumnStats=True))
     parts = call("get_partitions_by_names_req", GetPartitionsByNamesRequest("d", name, ["day=2024-01-01/hour=1"]))
-    # Of a transactional table Java hides no rows by the base that it writes where the write id is 0.
+    # For a transactional table, Java hides no rows by the base that it writes if the write id is 0.
     keeps_files = {"truncateSkipDataDeletion": "true"} if name == "flat" else {"ifPurge": "true"}
     steps = combined(
         *("truncate_table_req", TruncateTableRequest, {"dbName": "d", "tableName": name}),

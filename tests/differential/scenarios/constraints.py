@@ -1,4 +1,4 @@
-"""Constraints of every kind: with a table, added, read, dropped."""
+"""Constraints of each kind: with a table, added, read, dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases and catalogs: names, patterns, locations, what may be dropped."""
+"""Databases and catalogs: names, patterns, locations, and drops."""
 
 from __future__ import annotations
 

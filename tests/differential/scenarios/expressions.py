@@ -1,6 +1,6 @@
-"""Partitions by expressions in Kryo, as Hive's compiler writes them, and by the filter texts that MSCK sends instead.
+"""Partitions by expressions in Kryo, as written by Hive's compiler, and by the filter texts that MSCK sends instead.
 
-The expressions are those that Hive 4.0.1 made at random for `tests/expressions`, over a table of the same keys and
+The expressions are those that Hive 4.0.1 generated for `tests/expressions`, on a table with the same keys and
 partitions.
 """
 

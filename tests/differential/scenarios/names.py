@@ -1,5 +1,5 @@
-"""Names in other spellings than the stored ones, and names that nothing has: what the answers make of them, and how the
-texts of exceptions name them, which clients look into. Every text is compared."""
+"""Names in other spellings than the stored ones, and names of missing objects: the answers, and how the texts of
+exceptions name them, which clients parse. Each text is compared."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def unordered(method: str, *arguments: Any) -> Call:
 
 
 def _apart(place: str) -> tuple[str | None, str | None]:
-    """Catalog and database, as the fields of a request have them."""
+    """Catalog and database, in the form of a request's fields."""
     catalog, name = parse_database_name(place, "")
     return catalog or None, name
 
@@ -182,7 +182,7 @@ def reads_of_partitions(place: str, of: str) -> list[Call]:
 
 
 def writes_of_table(place: str, of: str) -> list[Call]:
-    """All changes that name one table which is not there."""
+    """All changes that name one missing table."""
     catalog, name = _apart(place)
     new = table(of, dbName=name, catName=catalog)
     return [
@@ -236,7 +236,7 @@ def set_statistics(place: str, of: str, part: str | None = None, *, needs_merge:
 
 
 def writes_of_partitions(place: str, of: str) -> list[Call]:
-    """All changes of partitions of a table which is not there, or of partitions which are not."""
+    """All changes of partitions of a missing table, or of missing partitions."""
     catalog, name = _apart(place)
     new = partition("none", of=of, dbName=name, catName=catalog)
     return [
@@ -264,7 +264,7 @@ def adds_to_no_table(place: str, of: str) -> list[Call]:
     new = partition("1", of=of, dbName=name, catName=catalog)
     mark, _, _ = place.rpartition("#")
     other = f"{mark}#d" if mark else "d"
-    # Java takes the default catalog for a partition's, whatever it says.
+    # Java uses the default catalog for a partition's, whatever it says.
     return [
         *([] if catalog else [call("add_partition", new)]),
         call("add_partitions", [new]),

@@ -138,7 +138,7 @@ CREATED_TABLES = Scenario.of(
 
 
 def _stored(**fields: Any) -> Any:
-    """The partition as it is, with these fields."""
+    """The partition with these fields."""
     location = f"{WAREHOUSE}/managed/d.db/acid/day=2024-01-01/hour=1"
     return partition("2024-01-01", "1", of="acid", sd=descriptor(location=location), **fields)
 

@@ -1,4 +1,4 @@
-"""Partitions: every way to read them, their names and values, and what they may not be."""
+"""Partitions: all ways to read them, their names and values, and which are refused."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ LIMITS = (-1, 0, 1, 2, 100, -2, 32767)
 
 
 def listed(method: str, *arguments: Any, **expectations: Any) -> Call:
-    """A listing whose order Hive leaves open."""
+    """A list whose order Hive does not define."""
     return call(method, *arguments, is_ordered=False, **expectations)
 
 

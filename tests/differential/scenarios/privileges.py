@@ -1,4 +1,4 @@
-"""Roles, grants and what they give to whom."""
+"""Roles, grants and the resulting rights."""
 
 from __future__ import annotations
 

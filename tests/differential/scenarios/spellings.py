@@ -1,4 +1,4 @@
-"""Calls that 4.0.1 spells differently: of earlier releases, which it removed, and of later ones."""
+"""Calls that have other names in 4.0.1: of earlier releases, which it removed, and of later ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.differential.scenarios.transactions import begin, commit
 
 
 def spelt(method: str, arguments: tuple[Any, ...], java_method: str, *java_arguments: Any) -> Call:
-    """A call, and how 4.0.1 has it."""
+    """A call, and its form in 4.0.1."""
     return call(method, *arguments, java_spelling=(java_method, java_arguments, lambda answer: answer))
 
 

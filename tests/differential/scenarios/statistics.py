@@ -1,4 +1,4 @@
-"""Column statistics of tables and partitions: all types, what is refused, what aggregates to what."""
+"""Column statistics of tables and partitions: all types, refusals, aggregates."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ ENGINES = Scenario.of(
     call("create_table", table("t", sd=descriptor(*COLUMNS))),
     call("create_table", table("p", keys=("k:string",), sd=descriptor(*COLUMNS))),
     call("add_partition", partition("1", sd=descriptor(*COLUMNS))),
-    # Of one column, where there are those of one engine alone: of two Hive says that its query is not unique.
+    # Of one column, with statistics of one engine only: with two, Hive says that its query is not unique.
     update(["i", "f"], engine="impala"),
     update(["i", "f"], part=P1, of="p", engine="impala"),
     call("delete_table_column_statistics", "d", "t", "i", None),

@@ -1,4 +1,4 @@
-"""Tables and views: reads in every spelling, patterns and types, creation, alteration, drop."""
+"""Tables and views: reads in each form, patterns and types, creation, alteration, drop."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from tests.differential.reasons import (
 
 
 def get_table(database_name: str | None, name: str | None, **expectations: Any) -> Call:
-    """`get_table`; Hive 4.0.1 has `get_table_req` in its place, which the releases with both took it for, of a client
-    without capabilities."""
+    """`get_table`; Hive 4.0.1 has `get_table_req` instead, to which the releases with both map it, for a client without
+    capabilities."""
     bare = database_name.removeprefix("@hive#") if database_name else database_name
     request = GetTableRequest(dbName=bare, tblName=name)
     spelling = ("get_table_req", (request,), lambda result: result.table)
@@ -498,7 +498,7 @@ DROP = Scenario.of(
 
 
 def _measured() -> Iterator[Call]:
-    """Who says that files are not to be counted, the table or the context, and which of it stays."""
+    """Whether the table or the context says that files are not to be counted, and which of it is stored."""
     yield call("create_database", database("d"))
     words = ({}, {"DO_NOT_UPDATE_STATS": "true"}, {"DO_NOT_UPDATE_STATS": "false"})
     contexts = (*words, {"STATS_GENERATED": "TASK"}, {"DO_NOT_POPULATE_QUICK_STATS": "true"})

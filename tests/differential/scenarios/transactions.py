@@ -1,6 +1,6 @@
 """Transactions, write ids, snapshots, compactions and rebuilding materialized views, one call after the other.
 
-Both metastores begin without transactions, so their ids are the same and are compared. Locks have a suite of their own.
+Both metastores start without transactions, so their ids are the same and are compared. Locks have a suite of their own.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ LIFE = Scenario.of(
     call("seed_txn_id", SeedTxnIdRequest(5)),
     call("seed_txn_id", SeedTxnIdRequest(50)),
     begin(),
-    # For a moment Java takes the ids in between for transactions that are being opened.
+    # For a moment, Java treats the ids in between as transactions that are being opened.
     call("get_open_txns", is_answer_compared=False),
     commit(50),
 )
@@ -269,7 +269,7 @@ CONFLICTS = Scenario.of(
     commit(3),
     commit(4),
     add_partitions(4, 2, "k=3", of="p", differs=OVER),
-    # First committer wins
+    # The first to commit succeeds
     begin(2),
     lock(5, UPDATE),
     allocate(5, 6),
@@ -279,7 +279,7 @@ CONFLICTS = Scenario.of(
     commit(6, exclWriteEnabled=False),
     abort(6),
     call("get_latest_txnid_in_conflict", 6),
-    # A deletion of what was updated meanwhile
+    # A deletion of rows that were updated meanwhile
     begin(3),
     lock(7, DELETE, of="p", part="k=1"),
     lock(8, DELETE, of="p", part="k=2"),
@@ -356,7 +356,7 @@ def compact(of: str | None = "t", kind: int | None = CompactionType.MAJOR, place
 
 
 def show(*, differs: str = "", **fields: Any) -> Call:
-    # Of two of the same moment either may come first.
+    # Two of the same moment may be in any order.
     is_ordered = "order" in fields
     return call("show_compact", ShowCompactRequest(**fields), differs=differs, is_ordered=is_ordered)
 

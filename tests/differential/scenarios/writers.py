@@ -1,7 +1,7 @@
-"""What writers tell: events that they fire, files that transactions wrote, changed rows, what views were made from.
+"""What writers report: events that they fire, files that transactions wrote, changed rows, sources of views.
 
-Java logs none of it here: its DbNotificationListener is in a jar that is not among those the tests fetch. What both
-refuse, and what both answer, is compared; that ours are Hive's messages is for the tests of notifications.
+Java logs none of it here: its DbNotificationListener is in a jar that is not among those the tests fetch. The refusals
+and answers are compared; the tests of notifications compare our messages with Hive's.
 """
 
 from __future__ import annotations

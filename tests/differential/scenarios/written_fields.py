@@ -1,4 +1,4 @@
-"""What optional fields of creations and exchanges write: constraints with a table, lists of descriptors, places."""
+"""What optional fields of creations and exchanges write: constraints with a table, lists of descriptors, locations."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ FIELDS = (*_KINDS, "foreignKeys")
 
 
 def _created(differs: str = "", *, is_named: bool = True, **constraints: list[Any]) -> Iterable[Call]:
-    """A table with these, read and dropped. `is_named`: else each metastore makes up names of its own."""
+    """A table with these, read and dropped. `is_named`: otherwise, each metastore generates names of its own."""
     request = CreateTableRequest(table=table("new"), **constraints)
     read = AllTableConstraintsRequest("d", "new", "hive")
     return (
@@ -230,7 +230,7 @@ def _tables(place: dict[str, Any]) -> list[Call]:
 
 
 def _anew(*steps: Call) -> list[Call]:
-    """On two tables that are made for it."""
+    """On two tables created for it."""
     return [
         *_tables({}),
         *_filled("source"),
@@ -271,7 +271,7 @@ EXCHANGES = Scenario.of(
         for step in _anew(*_moved({"y": "1"}, *names))
     ],
     _anew(*_moved({"y": "2"}, "D", "source", "E", "target", method="exchange_partitions")),
-    # Java moves the directory that the partition would have, and drops where its files are.
+    # Java moves the directory that the partition would have, and drops the one that contains its files.
     _anew(
         call(
             "alter_partition",

@@ -1,4 +1,4 @@
-"""A server with a port for each way to authenticate; a real KDC, a real directory, an issuer of tokens."""
+"""A server with a port for each way to authenticate; a real KDC, a real directory, a token issuer."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Site:
 
     @property
     def kerberos_settings(self) -> dict[str, Any]:
-        """What a server of this realm is told of Kerberos."""
+        """The Kerberos settings of a server of this realm."""
         return {
             "authentication.kerberos_enabled": True,
             "authentication.kerberos_principal": SERVICE,
@@ -113,7 +113,7 @@ class Site:
         return MetastoreClient(self.uri(port), how, tls_context=self.tls, **more)
 
     def token(self) -> str:
-        """A delegation token of ann's."""
+        """A delegation token owned by ann."""
         with self.client("kerberos", self.kerberos) as client:
             text: str = client.call("get_delegation_token", f"ann@{REALM}", f"ann@{REALM}")
         return text

@@ -1,4 +1,4 @@
-"""`hms-cache check --peer` and `hms-cache shadow` at metastores that ask who is there."""
+"""`hms-cache check --peer` and `hms-cache shadow` with metastores that authenticate clients."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_client_that_authenticates_is_not_followed_and_told() -> None:
 
 @pytest.mark.parametrize("by", ["auth", "the keys of Spark's own client"])
 def test_a_plan_takes_its_lease_and_runs(site: Site, tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its steps are processes of their own."""
+    """Its steps are separate processes."""
     database = f"planned_{by == 'auth'}".lower()
     with site.client("none", "none") as client:
         client.call("create_database", Database(name=database, parameters={}))

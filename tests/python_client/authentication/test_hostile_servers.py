@@ -1,4 +1,4 @@
-"""Servers that are not what they should be: the client ends within its limits, and has told no secret."""
+"""Malicious or defective servers: the client ends within its limits, and reveals no secret."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class Peer:
         self.sock.sendall(struct.pack("!BI", status, len(payload)) + payload)
 
     def rest(self) -> None:
-        """What the client still says, until it goes away."""
+        """What the client still sends until it disconnects."""
         with contextlib.suppress(OSError):
             while data := self.sock.recv(65536):
                 self.heard += data
 
     def header(self) -> bytes:
-        """Of a request over HTTP, with its body."""
+        """The header and body of an HTTP request."""
         while b"\r\n\r\n" not in self.heard:
             self.exactly(1)
         length = re.search(rb"content-length: *(\d+)", self.heard, re.IGNORECASE)
@@ -76,7 +76,7 @@ Script = Callable[[Peer], None]
 
 
 class Server:
-    """Does to each connection what the script says."""
+    """Handles each connection as the script says."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -159,7 +159,7 @@ def answered(peer: Peer, **changed: bytes) -> Digest:
 
 
 def trusted(peer: Peer, quality: str = "auth") -> DigestLayer | None:
-    """The whole negotiation, as of a server that knows the token."""
+    """The whole negotiation, as by a server that knows the token."""
     digest = answered(peer, qop=quality.encode())
     peer.say(5, b"rspauth=" + digest.of_server())
     return None if quality == "auth" else DigestLayer(digest.session, encrypts=quality == "auth-conf")
@@ -172,7 +172,7 @@ def frames(peer: Peer, *data: bytes) -> None:
 
 
 def refusal(client: MetastoreClient) -> Exception:
-    """What a call ends with."""
+    """The result of a call."""
     with client, pytest.raises((AuthenticationRefusedError, MetastoreUnavailableError)) as raised:
         client.call("get_all_databases")
     return raised.value
@@ -290,7 +290,7 @@ def unprotected(peer: Peer, quality: str) -> None:
 @pytest.mark.parametrize("script", [reply_that_is_huge, empty_without_end, changed, unprotected])
 def test_replies_that_are_none(serve: Callable[[Script], Server], script: Any, quality: str) -> None:
     if script is unprotected and quality == "auth":
-        return  # that is a reply
+        return  # which is a reply
     server = serve(lambda peer: script(peer, quality))
     how = DelegationToken(TOKEN)
     uri = f"thrift://127.0.0.1:{server.port}"
@@ -391,7 +391,7 @@ def test_answers_over_http_that_never_come(serve: Callable[[Script], Server], re
 def test_a_password_is_not_in_what_is_told_of_a_server_that_gives_it_back(
     serve: Callable[[Script], Server], tmp_path: Path
 ) -> None:
-    """It was sent there; whoever reads our log is somebody else."""
+    """It was sent there; the readers of our log are others."""
     (tmp_path / "password").write_text(SECRET)
 
     def script(peer: Peer) -> None:
@@ -409,7 +409,7 @@ REPLY = b"\x80\x01\0\x02\0\0\0\x11get_all_databases\0\0\0\0\x0f\0\0\x0b\0\0\0\0\
 
 @pytest.mark.parametrize("how", ["told", "not told", "in chunks", "with more"])
 def test_a_server_of_http_that_closes_between_calls(serve: Callable[[Script], Server], how: str) -> None:
-    """Proxies do. What was not sent is no outcome that nobody knows: a write goes over a new connection."""
+    """As proxies do. A request that was not sent has no unknown outcome: a write is sent over a new connection."""
 
     def script(peer: Peer) -> None:
         peer.header()

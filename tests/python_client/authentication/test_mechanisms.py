@@ -1,4 +1,4 @@
-"""Our client over each mechanism against our server: who it is there, how it is protected, and who is refused."""
+"""Our client with each mechanism and our server: its user, its protection, and refusals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.timeout(240)
 
 
 def uses(client: MetastoreClient, name: str, owner: str | None) -> None:
-    """Small and large calls, in both directions; who the server takes the client for owns what it makes."""
+    """Small and large calls, in both directions; the authenticated user owns what is created."""
     with client:
         client.call("create_database", Database(name=name, parameters={}))
         assert client.call("get_database", name).ownerName == owner
@@ -50,7 +50,7 @@ def uses(client: MetastoreClient, name: str, owner: str | None) -> None:
 
 
 def refusal(client: MetastoreClient, kind: Any, text: str) -> Any:
-    """What the call is answered with."""
+    """The error of the call."""
     with client, pytest.raises(kind, match=text) as raised:
         client.call("get_all_databases")
     return raised.value
@@ -175,7 +175,7 @@ def test_a_wrong_password_is_tried_once_and_not_told(
 
 
 def test_a_ticket_that_one_refuses_is_taken_by_another(site: Site) -> None:
-    """The first one does not take Kerberos at all: the server behind it may."""
+    """The first one does not support Kerberos at all: the server behind it may."""
     uris = f"{site.uri('ldap')},{site.uri('kerberos')}"
     with MetastoreClient(uris, authentication_of(site.kerberos, {})) as client:
         assert "default" in client.call("get_all_databases")
@@ -228,7 +228,7 @@ def test_a_password_in_a_credential_provider(site: Site, tmp_path: Path) -> None
     refusal(site.client("ldap tls", how), CredentialsError, "HADOOP_CREDSTORE_PASSWORD")
     file.write_bytes(PASSWORDS.read_bytes())
     refusal(site.client("ldap tls", how), CredentialsError, "contains a password of ann")
-    # The file is looked at again for each connection.
+    # The file is read again for each connection.
     file.write_bytes(USERS.read_bytes())
     with site.client("ldap tls", how) as client:
         assert "default" in client.call("get_all_databases")
@@ -276,7 +276,7 @@ def test_a_port_that_asks_nobody_and_one_that_asks(site: Site) -> None:
 
 @pytest.mark.parametrize("port", ["ldap", "jwt"])
 def test_no_secret_goes_over_the_network_in_the_clear(site: Site, port: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The peer of a test is this machine; here it counts as another one."""
+    """The peer in a test is this machine; here it counts as another one."""
     monkeypatch.setattr(ipaddress.IPv4Address, "is_loopback", property(lambda address: False))
     monkeypatch.setattr(ipaddress.IPv6Address, "is_loopback", property(lambda address: False))
     auth = site.ldap if port == "ldap" else f"jwt file={site.bearer_file}"
@@ -312,7 +312,7 @@ def test_tasks_get_a_token_that_is_new_enough(site: Site, monkeypatch: pytest.Mo
 
 
 def test_what_tasks_get_of_other_mechanisms(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are theirs to read; what only this process has goes with them."""
+    """They can read files; what only this process has is sent with them."""
     ldap = Metastores.of_texts(site.uri("ldap"), site.ldap, {})
     jwt = Metastores.of_texts(site.uri("jwt"), f"jwt file={site.bearer_file}", {})
     assert (for_tasks(ldap), for_tasks(jwt)) == (ldap, jwt)

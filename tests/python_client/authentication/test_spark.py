@@ -1,4 +1,4 @@
-"""Jobs and data sources on Spark, with executors that are processes of their own and have no ticket."""
+"""Jobs and data sources on Spark, with executors in separate processes without a ticket."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def cluster(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sp
     yield process
     process.python("spark.stop()")
     process.close()
-    # The JVM may still start an executor in the place of one that it has ended.
+    # The JVM may still start an executor to replace one that it has ended.
     wait_for(lambda: shutil.rmtree(work, ignore_errors=True) is None and not work.exists())
     with contextlib.suppress(OSError):
         work.parent.rmdir()
@@ -123,7 +123,7 @@ def filled(site: Site, directory: Path, name: str) -> None:
 
 
 def auth_of(site: Site, port: str) -> str:
-    """Of the executor, too: but for a ticket it finds the files."""
+    """Also in the executor: it finds the files, but has no ticket."""
     if port.startswith("kerberos"):
         return f"kerberos server=hive/_HOST@{REALM}"
     return f"jwt file={site.bearer_file}" if port.startswith("jwt") else site.ldap
@@ -134,7 +134,7 @@ def read_sources(spark: SparkSession, options: dict[str, str], database: str) ->
     register(spark)
     catalog = spark.read.format("hms_catalog").options(**options)
     partitions = catalog.load("partitions").where(f"database = '{database}'")
-    # The schema of a table holds its options.
+    # The schema of a table contains its options.
     spark.sql("DROP TABLE IF EXISTS kept")
     told = ", ".join(f"`{name}` '{value}'" for name, value in {**options, "kind": "tables"}.items())
     spark.sql(f"CREATE TABLE kept USING hms_catalog OPTIONS ({told})")
@@ -185,7 +185,7 @@ def test_a_stream(site: Site, cluster: SparkProcess, tmp_path: Path, port: str) 
 
 
 def tokens(site: Site) -> int:
-    """Number of delegation tokens that are good."""
+    """Number of valid delegation tokens."""
     with contextlib.closing(sqlite3.connect(site.directory / "metastore.db")) as database:
         found: int = database.execute("SELECT COUNT(*) FROM DELEGATION_TOKENS").fetchone()[0]
     return found
@@ -233,7 +233,7 @@ def with_files(spark: SparkSession, files: list[str], options: dict[str, str], d
 def test_files_that_spark_distributes_go_by_their_names(
     site: Site, cluster: SparkProcess, tmp_path: Path, by: str
 ) -> None:
-    """Neither the driver nor an executor runs in the directory that has them."""
+    """Neither the driver nor an executor runs in the directory that contains them."""
     database, name = f"files_{by}", f"ann.{by}"
     filled(site, tmp_path, database)
     file = tmp_path / "elsewhere" / name
@@ -270,7 +270,7 @@ def test_repair_without_spark(site: Site, tmp_path: Path) -> None:
 
 
 def with_hives_keys(spark: SparkSession, keys: dict[str, str], options: dict[str, str], database: str) -> Any:
-    """In Spark's process: what its users have set for Spark's own client is enough."""
+    """In Spark's process: the settings for Spark's own client are sufficient."""
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     for name, value in keys.items():
         hadoop.set(name, value)
@@ -317,7 +317,7 @@ def test_what_goes_wrong_is_told(site: Site, cluster: SparkProcess, tmp_path: Pa
 
 
 def planned_elsewhere(site: Site, directory: Path, port: str) -> list[tuple[str, dict[str, Any]]]:
-    """Jobs with sources of their own, to which the driver hands what tasks need, and their options."""
+    """Jobs with sources of their own, to which the driver passes what tasks need, and their options."""
     url = f"sqlite:///{site.directory / 'metastore.db'}"
     verified = {"server": [site.uri(port)], "database": url, "tables": ["shown.*"]}
     history = {"metastore": site.uri(port), "output": f"file:{directory / port.replace(' ', '_')}"}

@@ -1,4 +1,4 @@
-"""Texts that say how a client authenticates: what they mean, and that none of them tells a secret."""
+"""Texts that describe how a client authenticates: their meaning, and that none reveals a secret."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def run_compaction(uri: str, root: Path, directory: Path, database_url: str) -> 
 def with_two_sessions(
     uri: str, root: Path, directory: Path, told: Iterable[tuple[int, str]], database_url: str | None = None
 ) -> None:
-    """Runs the statements of (session, statement); the second session begins when it is first told something."""
+    """Runs the statements of (session, statement); the second session starts with its first statement."""
     sessions: dict[int, engine.Session] = {}
     try:
         for session, statement in told:
