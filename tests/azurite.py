@@ -32,7 +32,7 @@ def find() -> Path:
 
 
 class BlobStore:
-    """An endpoint, and what it holds."""
+    """An endpoint, and its contents."""
 
     def __init__(self, port: int) -> None:
         self.connection_string = (
@@ -55,7 +55,7 @@ class BlobStore:
             self.write(bucket, key, b"12345")
 
     def write(self, bucket: str, key: str, content: bytes, **metadata: str) -> None:
-        """A blob of this content, in place of what there is."""
+        """A blob with this content, replacing an existing one."""
         self._client.get_container_client(bucket).upload_blob(key, content, overwrite=True, metadata=metadata)
 
     def keys(self, bucket: str) -> list[str]:

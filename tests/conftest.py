@@ -28,15 +28,14 @@ from tests.servers import ServerProcess, server_process
 from tests.store.schema.distribution import load_hive_schema
 from tests.time_limits import ended_after_limit, note_errors, refuse_too_long
 
-# Continuous integration judges a change by the same examples as the one before it, so half of hypothesis' number will
-# do; elsewhere new examples are looked for. How long an example takes is no result: on a busy machine the first one may
-# take a second.
+# Continuous integration tests each change with the same examples, so half of hypothesis' number suffices; elsewhere,
+# new examples are generated. Their time does not matter: on a busy machine, the first one may take a second.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("random", deadline=None)
 settings.load_profile("fixed" if os.environ.get("HMS_CACHE_FIXED_EXAMPLES") == "1" else "random")
 
 
-#: Those of a server's interpreter: with Python's own a part of the time goes into looking for what is not there.
+#: The thresholds of a server's interpreter: with Python's own, collections that find nothing take a part of the time.
 GARBAGE_THRESHOLDS = (50_000, 20, 10)
 
 

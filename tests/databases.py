@@ -43,8 +43,8 @@ _parent: Path | None = None
 
 _MARIADB_INSTALL_OPTIONS = ("--skip-test-db", "--innodb-log-file-size=16M")
 
-#: Small and without durability. The default character set is the one that Hive's own scripts were written for: what
-#: we create has to say its character set itself.
+#: Small and without durability. The default character set is the one for which Hive's own scripts were written: what we
+#: create must specify its character set itself.
 _MARIADB_OPTIONS = (
     "--bind-address=127.0.0.1",
     "--skip-name-resolve",
@@ -109,7 +109,7 @@ class SqliteFiles:
             Path(f"{make_url(url).database}{suffix}").unlink(missing_ok=True)
 
     def initialized_database(self) -> str:
-        """A copy of a file in which the schema was made once."""
+        """A copy of a file in which the schema was created once."""
         if self._template is None:
             template = self._new_file()
             with closing(Database(f"sqlite:///{template}")) as database:
@@ -123,7 +123,7 @@ class SqliteFiles:
         self.drop_database(url)
 
     def stop(self) -> None:
-        """Nothing runs."""
+        """No process runs."""
 
     def _new_file(self) -> Path:
         return self._directory / f"metastore-{next(self._numbers)}.db"
@@ -150,7 +150,7 @@ class DatabaseServer:
 
     @property
     def admin_url(self) -> URL:
-        """Of the account that may do everything."""
+        """Of the account with all rights."""
         return self._url
 
     def admin(self) -> Connection:
@@ -395,7 +395,7 @@ def _empty_and_fill(connection: Connection) -> None:
     probes = [f"(SELECT '{name}' FROM {quote(name)} LIMIT 1)" for name in METADATA.tables]
     if dialect.name == "postgresql":
         filled = connection.exec_driver_sql(" UNION ALL ".join(probes)).scalars().all()
-        # Of a few rows: a TRUNCATE makes new files for each table and its indexes.
+        # For a few rows: a TRUNCATE creates new files for each table and its indexes.
         deletions = [f"DELETE FROM {quote(name)}" for name in filled]
         orders = ["SET LOCAL session_replication_role = replica", *deletions, _RESTART_OF_POSTGRESQL]
         connection.exec_driver_sql("; ".join([*orders, *_first_rows(dialect)]))
@@ -403,12 +403,12 @@ def _empty_and_fill(connection: Connection) -> None:
     found = set(connection.exec_driver_sql(" UNION ALL ".join([*probes, _NUMBERED_OF_MARIADB])).scalars())
     orders = ["SET FOREIGN_KEY_CHECKS=0", *(f"DELETE FROM {quote(name)}" for name in found & METADATA.tables.keys())]
     orders.append("SET FOREIGN_KEY_CHECKS=1")
-    if _NUMBERED in found or not getattr(dialect, "is_mariadb", False):  # MySQL may tell an older number
+    if _NUMBERED in found or not getattr(dialect, "is_mariadb", False):  # MySQL may report an older number
         orders.append("ALTER TABLE `TXNS` AUTO_INCREMENT=1")
     orders.append("SET SESSION sql_mode=CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')")
     with closing_cursor(connection.connection.cursor()) as cursor:
         cursor.execute("; ".join([*orders, *_first_rows(dialect)]))
-        while cursor.nextset():  # raises what one of them says
+        while cursor.nextset():  # raises the error of each
             pass
 
 

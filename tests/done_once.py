@@ -1,4 +1,5 @@
-"""What each test would do again with the same result, and takes longer than most tests: done once in a process."""
+"""Work that each test would repeat with the same result, and that takes longer than most tests: done once in a
+process."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ threading.Event().wait()
 
 
 class GoogleStore:
-    """An endpoint, and what it holds."""
+    """An endpoint, and its contents."""
 
     def __init__(self, port: int) -> None:
         self.endpoint = f"http://127.0.0.1:{port}"
@@ -48,8 +48,8 @@ class GoogleStore:
         self.write(bucket, key, b"" if key.endswith("/") else b"12345")
 
     def write(self, bucket: str, key: str, content: bytes) -> None:
-        """An object of this content, in place of what there is."""
-        # The emulator takes an empty object in this form only.
+        """An object with this content, replacing an existing one."""
+        # The emulator accepts an empty object in this form only.
         described = json.dumps({"name": key}).encode()
         parts = (b"Content-Type: application/json\n\n" + described, b"Content-Type: a/b\n\n" + content)
         body = b"".join(b"--_part_\n" + part + b"\n" for part in parts) + b"--_part_--"

@@ -53,7 +53,7 @@ class LakeServers:
         self._stack.close()
 
     def take(self, kind: str) -> LakeServer:
-        """Skips the test where what it takes is not installed."""
+        """Skips the test if its requirements are not installed."""
         if kind not in self._servers:
             self._servers[kind] = self._start(kind)
         return self._servers[kind]
@@ -121,5 +121,5 @@ class Lake:
         self._server.put(self._bucket, key, **options)
 
     def keys(self) -> list[str]:
-        """Those of the database, without its own."""
+        """Those of the database, except its own."""
         return [key.removeprefix("w/d.db/") for key in self._server.keys(self._bucket) if key != "w/d.db/"]

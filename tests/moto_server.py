@@ -66,7 +66,7 @@ class Traffic(NamedTuple):
 
 
 class ObjectStore(Buckets):
-    """With what was asked of it."""
+    """Including the requests to it."""
 
     def traffic(self) -> Traffic:
         """Since the server started."""

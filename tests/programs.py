@@ -30,7 +30,7 @@ def running(command: Sequence[str], log: Path, port_in: Callable[[str], int | No
             assert line, f"{command[0]} has ended"
             port = port_in(line)
         timer.cancel()
-        # What it says later has to be read, or it waits.
+        # Its later output must be read, or it waits.
         threading.Thread(target=process.stdout.read, daemon=True).start()
         yield port
     finally:

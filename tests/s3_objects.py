@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Buckets:
-    """An endpoint, and what it holds."""
+    """An endpoint, and its contents."""
 
     def __init__(self, port: int) -> None:
         self.endpoint = f"http://127.0.0.1:{port}"
@@ -28,11 +28,11 @@ class Buckets:
         self._client.call_s3("put_object", Bucket=bucket, Key=key, Body=content, StorageClass=storage_class)
 
     def write(self, bucket: str, key: str, content: bytes) -> None:
-        """An object of this content, in place of what there is."""
+        """An object with this content, replacing an existing one."""
         self._client.call_s3("put_object", Bucket=bucket, Key=key, Body=content)
 
     def delete(self, bucket: str, key: str) -> None:
-        """An object; nothing if it is not there."""
+        """Deletes an object; does nothing if it does not exist."""
         self._client.call_s3("delete_object", Bucket=bucket, Key=key)
 
     def keys(self, bucket: str) -> list[str]:

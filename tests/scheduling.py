@@ -51,6 +51,6 @@ class FilesScheduling(LoadFileScheduling):
         """Gives processes more tests: a process begins a test when it knows the next one, and requests more after
         each."""
         if node not in self.registered_collections:
-            return  # in the place of another one; it is given its tests when it has collected them
+            return  # replacing another one; it gets its tests when it has collected them
         while not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2:
             super()._reschedule(node)

@@ -19,7 +19,7 @@ _errors = pytest.StashKey[int]()
 
 
 def note_errors(config: pytest.Config) -> None:
-    """Keep standard error as it is now, where nobody captures it."""
+    """Duplicates standard error as it is now, before it is captured."""
     config.stash[_errors] = os.dup(2)
 
 

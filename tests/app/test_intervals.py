@@ -27,7 +27,7 @@ from tests.databases import closing
 PATIENCE_S = 30.0
 DAY_S = 86_400.0
 
-# Intervals after which something is done at the next call that needs it.
+#: Intervals after which something is done at the next call that needs it.
 OF_CALLS = {
     "authentication.token_renew_interval_s",
     "authentication.token_key_update_interval_s",

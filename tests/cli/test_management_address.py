@@ -17,7 +17,7 @@ from hms_cache.cli.main import commands
 from hms_cache.errors import HmsCacheError
 from tests.admin.running import TOKEN, Running
 
-# One of each kind: a read, a command, and one whose reply comes line by line.
+#: One of each kind: a read, a command, and one whose reply comes line by line.
 ASKING = (
     ("status",),
     ("top", "--once", "--interval", "0.2"),

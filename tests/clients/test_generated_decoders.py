@@ -1,4 +1,4 @@
-"""Every reply, filled to the last field, is decoded by the generated code of other projects: Hive 2.3's and 4.x's."""
+"""Each reply, filled to the last field, is decoded by the generated code of other projects: Hive 2.3's and 4.x's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.wire.strategies import filled_value
 from tests.wire.whole_replies import failed
 
 CLIENTS = {"hmsclient": hmsclient_service, "pyiceberg": pyiceberg_service}
-#: Fields that a release of Hive gave another type: its code skips what we write there, which is what it should do.
+#: Fields that a release of Hive gave another type: its code skips what we write there, as it should.
 OTHER_TYPES = {("Table", "creationMetadata"), ("Table", "catName"), ("GetOpenTxnsResponse", "open_txns")}
 
 
@@ -29,7 +29,7 @@ def methods_of(service: Any) -> list[str]:
 
 
 def decoded(service: Any, method: str, result: Any) -> Any:
-    """Our reply's payload through the client's code."""
+    """Our reply's payload, decoded by the client's code."""
     found = getattr(service, f"{method}_result")()
     transport = TMemoryBuffer(encode_payload(BINARY, METHODS[method], result))
     found.read(TBinaryProtocol(transport))
@@ -38,7 +38,7 @@ def decoded(service: Any, method: str, result: Any) -> Any:
 
 
 def lost(ours: Any, theirs: Any, path: str) -> list[str]:
-    """What the client did not find of what we wrote, among the fields that it knows."""
+    """What the client did not find of what we wrote, among its fields."""
     if hasattr(ours, "thrift_spec") and hasattr(theirs, "thrift_spec"):
         known = {entry[2]: entry for entry in theirs.thrift_spec if entry is not None}
         written = {entry[2]: entry for entry in ours.thrift_spec if entry is not None}
@@ -68,7 +68,7 @@ def filled_result(method: str, source: random.Random) -> Any:
 
 
 def without_list_keys(value: Any) -> Any:
-    """The value, its maps with lists as keys empty: Python's generated code cannot hold what it reads of them."""
+    """The value, its maps with lists as keys emptied: Python's generated code cannot store these."""
     if hasattr(value, "thrift_spec"):
         for entry in value.thrift_spec:
             if entry is not None:
@@ -88,7 +88,7 @@ def test_every_reply_is_decoded(name: str) -> None:
     problems = []
     for method in names:
         result = filled_result(method, source)
-        # Some were void once: their clients skip the answer.
+        # Some were void once: their clients skip the reply.
         problems += lost(result, decoded(service, method, result), method)
     assert not problems, "\n".join(problems)
 

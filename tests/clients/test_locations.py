@@ -1,4 +1,4 @@
-"""Where engines put databases, tables and partitions, with the settings as they come: what worked with Hive works."""
+"""Where engines create databases, tables and partitions, with default settings: what worked with Hive works."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conftest import ServerLookup
 from tests.servers import metastore_client, server_process
 from tests.store.contract.harness import external, table
 
-#: As Spark, Trino, Iceberg and Hive write them: with and without an authority, with blanks and signs in the path.
+#: As Spark, Trino, Iceberg and Hive write them: with and without an authority, with blanks and special characters.
 LOCATIONS = (
     "{scratch}/plain/path",
     "file:{scratch}/one slash",
@@ -49,7 +49,7 @@ def client(scratch: Path, database_servers: ServerLookup) -> Iterator[HMSClient]
 
 @pytest.mark.parametrize("pattern", LOCATIONS)
 def test_objects_are_put_changed_and_dropped_anywhere(client: HMSClient, scratch: Path, pattern: str) -> None:
-    """A host or bucket that does not exist costs no call its time: it is not asked."""
+    """A host or bucket that does not exist delays no call: it is not accessed."""
     location = pattern.format(scratch=scratch)
     # A managed table in a database elsewhere, where Spark writes a new table's rows itself.
     client.create_database(ttypes.Database("away", "", f"{location}/away.db", {}))
@@ -57,7 +57,7 @@ def test_objects_are_put_changed_and_dropped_anywhere(client: HMSClient, scratch
     inside = client.get_table("away", "inside").sd.location
     assert inside.endswith("/away.db/inside") and inside.partition(":")[0] == _scheme(location)
 
-    # CREATE EXTERNAL TABLE … LOCATION, what Trino and Iceberg create, and what Spark makes of CREATE TABLE … LOCATION.
+    # CREATE EXTERNAL TABLE … LOCATION, tables of Trino and Iceberg, and Spark's CREATE TABLE … LOCATION.
     for made in (external("out", dbName="away", keys=(("p", "string"),)), table("kept", dbName="away")):
         made.sd.location = f"{location}/{made.tableName}"
         client.create_table(made)
@@ -72,7 +72,7 @@ def test_objects_are_put_changed_and_dropped_anywhere(client: HMSClient, scratch
     client.alter_partition("away", "out", partition)
     assert client.get_partition("away", "out", ["1"]).sd.location.endswith("/moved/p=1")
 
-    # ALTER TABLE … SET LOCATION, and RENAME: an external table's files stay.
+    # ALTER TABLE … SET LOCATION, and RENAME: an external table's files remain.
     moved = client.get_table("away", "out")
     moved.sd.location = f"{location}/elsewhere"
     client.alter_table("away", "out", moved)
@@ -90,7 +90,7 @@ def _scheme(location: str) -> str:
 
 
 def test_local_directories_are_made_and_what_others_keep_in_them_stays(client: HMSClient, scratch: Path) -> None:
-    """An engine that makes its directory first, and one that expects the metastore to."""
+    """An engine that creates its directory first, and one that expects the metastore to do so."""
     for name, is_there in (("made", False), ("empty", True), ("full", True)):
         directory = scratch / "outside" / name
         if is_there:

@@ -121,7 +121,7 @@ def test_what_cannot_be_honoured_is_refused_at_the_start(url: str, parameter: st
     assert [one.name for one in accepted.accepted_insecure] == [f"{parameter} in the URL"]
 
 
-# Parameters about protection, each with values that require it and values that do not.
+#: Parameters about protection, each with values that require it and values that do not.
 ASKING = {
     "useSSL": ("true", "TRUE", "false"),
     "requireSSL": ("true", "false"),

@@ -27,7 +27,7 @@ TABLES = ("a", "b", "c")
 VALUES = tuple("123456")
 PLACES = tuple(Place(database, table) for database in DATABASES for table in TABLES)
 
-# What a metastore raises when a write cannot be made. Nothing may have changed then.
+#: What a metastore raises when a write cannot be made. Nothing may have changed then.
 REFUSALS = (
     ttypes.NoSuchObjectException,
     ttypes.AlreadyExistsException,

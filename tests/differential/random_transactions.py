@@ -316,7 +316,7 @@ class Outcome:
     text: str = ""
 
 
-# Times, texts, and what `reasons` explains.
+#: Times, texts, and what `reasons` explains.
 _NOT_COMPARED = {
     *(
         "acquiredat",

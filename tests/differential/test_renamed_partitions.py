@@ -57,8 +57,8 @@ RENAMINGS = [
     Renaming(*case)
     for case in product((None, False, True), (False, True), (False, True), (False, True), (OLD, ABSENT, ELSEWHERE))
 ]
-# Java copies files of tables without transactions, too, and does not hide the old ones: ours moves them.
-# And it queues a directory that it has moved, without a write id: another partition may be there by then.
+#: Java copies files of tables without transactions, too, and does not hide the old ones: ours moves them. And it queues
+#: a directory that it has moved, without a write id: another partition may be there by then.
 JAVA_ALONE = "only tables with transactions are written under write ids"
 
 

@@ -60,7 +60,7 @@ def asking(*names: str, **parameters: str) -> dict[str, str]:
     return {**parameters, "OBJCAPABILITIES": ",".join(names)}
 
 
-# Full transactional tables are omitted: Java stores them without the parameters of their serde.
+#: Full transactional tables are omitted: Java stores them without the parameters of their serde.
 TABLES = (
     table("external", **EXTERNAL),
     table("bucketed", sd=descriptor(**BUCKETED), **EXTERNAL),

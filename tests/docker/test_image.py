@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.mariadb, pytest.ma
 
 PASSWORD = (ROOT / "docker/database-password").read_text().strip()
 
-# What an unprivileged process may find out about itself.
+#: What an unprivileged process may find out about itself.
 LOOK = """
 import json, os
 def refused(path):

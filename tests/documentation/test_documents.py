@@ -33,7 +33,7 @@ CONSISTENCY = page("consistency.md")
 COMMANDS = {" ".join(("hms-cache", *words)): command for words, command in all_commands()}
 PROMISES = {f"P{number}" for number in range(1, 13)}
 SECTIONS = {name.partition(".")[0] for name in SETTING_NAMES}
-# Files whose names look like settings.
+#: Files whose names look like settings.
 NOT_SETTINGS = re.compile(r"\.(toml|md|xml|py)$")
 
 

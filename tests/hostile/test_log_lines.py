@@ -26,7 +26,7 @@ FORGED = (
     "ann\tip=10.0.0.1\tcmd=drop_table : db=sales tbl=orders\t\n2026-01-02 03:04:05,678 INFO hms_cache.audit: ugi=bob"
 )
 
-# What a client may put into a name: all characters of Thrift's UTF-8, mainly those that break lines.
+#: What a client may put into a name: all characters of Thrift's UTF-8, mainly those that break lines.
 TEXTS = st.one_of(
     st.text(max_size=40),
     st.text(st.sampled_from("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\u202e\\= a\x00\ud800"), max_size=40),

@@ -33,7 +33,7 @@ from tests.consistency.observers import wait_until
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 
-# The requests: their headers, whether they may read, and whether they may send commands.
+#: The requests: their headers, whether they may read, and whether they may send commands.
 CALLERS: dict[str, tuple[dict[str, str], bool, bool]] = {
     "no token": ({}, True, False),
     "wrong token": ({"Authorization": "Bearer wrong"}, True, False),

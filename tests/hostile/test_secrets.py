@@ -28,14 +28,14 @@ from hms_cache.config.secrets import redacted
 from hms_cache.errors import ConfigurationError
 from hms_cache.server.faults import application_exception
 
-# Characters of passwords: all that URLs, XML, JSON, HTML and Python's texts escape.
-# A few letters in the middle, which are never escaped, are searched for.
+#: Characters of passwords: all that URLs, XML, JSON, HTML and Python's texts escape. A few letters in the middle, which
+#: are never escaped, are searched for.
 CORE = "Zq7Xw9k"
 PASSWORDS = st.tuples(
     st.text("aZ9/@:?&=#%+ '\"<>\\$;,äé", max_size=6), st.text("aZ9/@:?&=#%+ '\"<>\\äé", max_size=6)
 ).map(lambda parts: f"{parts[0]}{CORE}{parts[1]}")
 
-# In a URL, `@` must be written as %40; all others, `/` included, may be literal or quoted.
+#: In a URL, `@` must be written as %40; all others, `/` included, may be literal or quoted.
 Give = Callable[[str, Path], Configuration]
 
 

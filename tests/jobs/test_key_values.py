@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hms_cache.jobs.frame.key_values import java_float_text, value_reader
 from hms_cache.metadata.partition_names import escape_path_name
 
-# Equal in Java 8 to 21.
+#: Equal in Java 8 to 21.
 JAVA_DOUBLES = {
     0.0: "0.0",
     1.0: "1.0",

@@ -23,7 +23,7 @@ def _jackson(version: str) -> tuple[str, ...]:
     return tuple(f"com.fasterxml.jackson.core:{module}:{version}" for module in _JACKSON_MODULES)
 
 
-# Release to the jars that its messaging classes need; ``hive-exec`` contains Hive's other classes.
+#: Release to the jars that its messaging classes need; ``hive-exec`` contains Hive's other classes.
 RELEASES: dict[str, tuple[str, ...]] = {
     "3.1.3": (
         "org.apache.hive:hive-standalone-metastore:3.1.3",

@@ -33,7 +33,7 @@ WITH_EXTRAS = {
     "app/security/authentication.py": "kerberos ldap",
     "app/security/checks.py": "kerberos ldap tls",
 }
-# Parts of a library with a name of their own.
+#: Parts of a library with a name of their own.
 BROUGHT_BY = {"markupsafe": "jinja2", "py4j": "pyspark"}
 
 

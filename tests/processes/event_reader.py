@@ -11,7 +11,7 @@ import sys
 
 from sqlalchemy import create_engine, text
 
-# Between two reads. Short, so that a gap that is filled later is detected.
+#: Between two reads. Short, so that a gap that is filled later is detected.
 PAUSE_S = 0.002
 
 

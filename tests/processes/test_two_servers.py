@@ -28,10 +28,10 @@ from tests.servers import PATIENCE_S, ServerProcess, server_process
 
 WRITERS_OF_EACH = 4
 FIGHT_S = 60
-# Names that all writers use.
+#: Names that all writers use.
 SHARED_NAMES = 6
 
-# Possible results of losing a race: another client was first. Anything else is a defect.
+#: Possible results of losing a race: another client was first. Anything else is a defect.
 LOST_RACES = (AlreadyExistsException, NoSuchObjectException, InvalidOperationException, InvalidObjectException)
 
 

@@ -8,7 +8,7 @@ HIVE_2_3 = "2.3"
 _READ_TWICE = "2.3 numbers the fields otherwise; wire.versions reads such a request a second time"
 _BIT_VECTORS = "the bytes are the same; they are no UTF-8 text"
 
-# (release family or None for all, struct, field id): reason why name or type differ from ours.
+#: (release family or None for all, struct, field id): reason why name or type differ from ours.
 COLLISIONS: dict[tuple[str | None, str, int], str] = {
     (HIVE_2_3, "AddDynamicPartitions", 2): _READ_TWICE,
     (HIVE_2_3, "AddDynamicPartitions", 3): _READ_TWICE,
@@ -56,6 +56,6 @@ NEWER_FIELDS = {
     ("drop_database_req_result", 0),
     ("drop_table_req_result", 0),
 }
-# Our own fields, with ids from 100 on, which all other readers skip.
+#: Our own fields, with ids from 100 on, which all other readers skip.
 OWN_FIELDS = {("TableValidWriteIds", 100)}
 NEWER_ENUM_VALUES = {("CompactionType", "DEFERRED_CLEANUP")}

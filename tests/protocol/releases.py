@@ -25,7 +25,7 @@ RELEASES = {
     "4.1.0": ("org.apache.hive:hive-standalone-metastore-common:4.1.0", "org.apache.thrift:libthrift:0.16.0"),
     "4.2.0": ("org.apache.hive:hive-standalone-metastore-common:4.2.0", "org.apache.thrift:libthrift:0.16.0"),
 }
-# All of them; the quick tests examine the two that a site most likely has.
+#: All of them; the quick tests examine the two that a site most likely has.
 EACH_RELEASE = [
     release if release in ("3.1.3", "4.0.1") else pytest.param(release, marks=[pytest.mark.soak, pytest.mark.long])
     for release in RELEASES

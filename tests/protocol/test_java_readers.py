@@ -17,7 +17,7 @@ OPEN_TXNS = ttypes.GetOpenTxnsResponse(txn_high_water_mark=9, open_txns=[3, 5], 
 BOO = ttypes.NoSuchObjectException("boo")
 WRITE_IDS = ttypes.TableValidWriteIds("d.t", 5, [2], 2, b"\x01", tableId=7)
 
-# Method, result, and what its text must contain in Java if the release has the method.
+#: Method, result, and what its text must contain in Java if the release has the method.
 REPLIES = [
     ("get_table", METHODS["get_table"].result(TABLE), r"tableName:t, dbName:d"),
     (

@@ -29,8 +29,8 @@ def _is_owner_of_nobody(method: str, java: Outcome, ours: Outcome) -> bool:
     return bool(ours.value == {**java.value, "ownerName": "anonymous"})
 
 
-# Why answers may differ, and whether these do: (method, Java's, ours). The rules in `tests.differential.reasons` are
-# not repeated here.
+#: Why answers may differ, and whether these do: (method, Java's, ours). The rules in `tests.differential.reasons` are
+#: not repeated here.
 EXEMPTIONS: tuple[tuple[str, Exemption], ...] = (
     (
         "Java gives what is made by a client that has not said who it is to the account that the server runs as.",
@@ -91,7 +91,7 @@ EXEMPTIONS: tuple[tuple[str, Exemption], ...] = (
     ),
 )
 
-# Unordered lists: method to reason. Ids are not learnt from them.
+#: Unordered lists: method to reason. Ids are not learnt from them.
 UNORDERED: dict[str, str] = {
     **dict.fromkeys(
         ("get_all_tables", "get_tables", "get_tables_by_type", "get_databases", "get_all_databases", "get_table_meta"),

@@ -157,7 +157,7 @@ def _names(content: dict[str, list[dict[str, Any]]]) -> dict[str, dict[Any, str]
 
 
 def _columns_of_each(descriptors: list[dict[str, Any]], columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The columns with the descriptor instead of the key that it may share; unreferenced ones are omitted."""
+    """The columns with the descriptor instead of the key that it may share; -1 for unreferenced ones."""
     by_id: dict[Any, list[dict[str, Any]]] = {}
     for row in columns:
         by_id.setdefault(row["CD_ID"], []).append({key: value for key, value in row.items() if key != "CD_ID"})

@@ -17,7 +17,7 @@ from tests.recordings.replay import Replay, read_arguments
 
 CLIENTS = sorted(path.stem for path in DIRECTORY.glob("*.xz"))
 QUICK = ("hive-compaction", "iceberg", "pyiceberg")
-# The required contents of each recording: a new one that lacks them must not be accepted.
+#: The required contents of each recording: a new one that lacks them must not be accepted.
 METHODS_NEEDED: dict[str, set[str]] = {
     "hive": {
         *("alter_table_req", "alter_partitions_req", "set_aggr_stats_for", "get_table_req", "get_table_statistics_req"),

@@ -44,7 +44,7 @@ _VALUES: dict[str, Any] = {
     "part_specs": {"p": "1"},
 }
 
-# Reads that name a table, but are not answered from a cached table: locks, transactions, privileges, and so on.
+#: Reads that name a table, but are not answered from a cached table: locks, transactions, privileges, and so on.
 OTHER = (
     *("get_max_allocated_table_write_id", "get_valid_write_ids", "get_partition_by_id", "get_index_by_name"),
     *(

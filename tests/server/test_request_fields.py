@@ -64,7 +64,7 @@ PLACES = {
     "p=1": {"part_name", "partname", "partitionname"},
 }
 NAMES = {field: name for name, fields in PLACES.items() for field in fields}
-# They end the server or its connections, or have no reply.
+#: They end the server or its connections, or have no reply.
 LEFT_OUT = {"shutdown", "reinitialize", "set_ugi"}
 
 

@@ -38,7 +38,7 @@ def _compaction(compaction_id: int, **fields: Any) -> t.CompactionInfoStruct:
     return t.CompactionInfoStruct(compaction_id, "d", "t", type=t.CompactionType.MAJOR, **fields)
 
 
-# Arguments of each method, with an id.
+#: Arguments of each method, with an id.
 OF_TRANSACTIONS: dict[str, list[Callable[[int], tuple[Any, ...]]]] = {
     "abort_txn": [
         lambda i: (t.AbortTxnRequest(i),),

@@ -244,8 +244,8 @@ def test_latest_transaction_in_conflict(client: TxnClient) -> None:
     assert client.store.get_latest_txnid_in_conflict(observer) == others[0]
 
 
-# Per type: whether a change of rows is added to the write set, and how its completion is recorded (Hive's
-# `CommitTxnFunction`).
+#: Per type: whether a change of rows is added to the write set, and how its completion is recorded (Hive's
+#: `CommitTxnFunction`).
 LEFT_BY_COMMIT = {
     TxnType.DEFAULT: (True, "Y"),
     TxnType.REPL_CREATED: (True, "Y"),

@@ -12,7 +12,7 @@ from hms_cache.wire.errors import MessageTooLarge
 
 NAME = b"add_partitions"
 HEAD = b"\x80\x01\x00\x01" + len(NAME).to_bytes(4, "big") + NAME + b"\0\0\0\1\x0f\x00\x01"
-# An element of a list, by its type: the shortest of those that create objects.
+#: An element of a list, by its type: the shortest of those that create objects.
 ELEMENTS = {
     "structs without a field": (b"\x0c", b"\x00"),
     "structs with an empty map": (b"\x0c", b"\x0d\x00\x07\x0b\x0b\0\0\0\0\x00"),

@@ -50,7 +50,7 @@ _LIBRARIES = (
     "org.apache.logging.log4j:log4j-1.2-api:2.17.1",
     "org.apache.logging.log4j:log4j-core:2.17.1",
 )
-#: Of Hadoop 2.2 and what it brings, which Flink's modules ask for.
+#: Of Hadoop 2.2 and its dependencies, which Flink's modules require.
 _NOT_COPIED = (
     "hadoop-common",
     "hadoop-hdfs",
@@ -84,7 +84,7 @@ def _fetch() -> Path:
 
 
 def _run(name: str, directory: Path, uri: str) -> Outcome:
-    """Flink's tests take the metastore from the first `hive-site.xml`: without an address, one in their process."""
+    """Flink's tests read the metastore from the first `hive-site.xml`: without an address, one in their process."""
     site = directory / "site"
     site.mkdir(parents=True)
     (site / "hive-site.xml").write_text(
@@ -95,7 +95,7 @@ def _run(name: str, directory: Path, uri: str) -> Outcome:
     return junit.run_class(
         f"{PACKAGE}.{name}",
         directory,
-        # Hive's program has other libraries within; Flink means its own of the same names to come after it.
+        # Hive's program contains other libraries; Flink expects its own of the same names after it.
         f"{site}:{libraries}/hive-exec-{HIVE}.jar:{libraries}/*",
         {"java.io.tmpdir": str(directory)},
         [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENS],
@@ -118,7 +118,7 @@ def test_flinks_catalog_tests_pass(database_servers: ServerLookup, tmp_path: Pat
         warehouse.mkdir(parents=True)
         settings: dict[str, object] = {
             "warehouse.directory": f"file:{warehouse}",
-            "warehouse.external_directory": "",  # Hive 2 knows one directory only
+            "warehouse.external_directory": "",  # Hive 2 only knows one directory
             "warehouse.allowed_locations": f"file:{directory}",
         }
         with server_process(directory / "server", url, settings) as server:

@@ -19,22 +19,22 @@ METASTORE = "org.apache.hadoop.hive.metastore"
 PACKAGE = f"{METASTORE}.client"
 """Package of the tests that take whichever metastore a factory gives them."""
 
-#: Each takes the place of a class of Hive's tests and names the running metastore in it.
+#: Each replaces a class of Hive's tests and names the running metastore in it.
 _JAVA = Path(__file__).parent / "java" / Path(*METASTORE.split("."))
 METASTORE_SOURCE = _JAVA / "MetaStoreTestUtils.java"
 _SOURCES = (_JAVA / "client" / "MetaStoreFactoryForTests.java", METASTORE_SOURCE, _JAVA / "txn" / "TxnDbUtil.java")
 CLASS_TIMEOUT_S = 900
 
-#: Each configuration of a metastore reads it from the class path.
+#: Each configuration of a metastore is read from the class path.
 _SITE_FILE = "metastore-site.xml"
 
 _FOLDER = f"{JAVA_METASTORE}/client-tests"
 
-#: The tests look for what is dropped in the trash: server and tests have to agree that there is one.
+#: The tests look for dropped files in the trash: server and tests must agree that there is one.
 TRASH_INTERVAL_MIN = 30
 
 LIBRARIES_OF_TESTS = (
-    # Of Hadoop, and not among what Hive 3.1.3 comes with.
+    # Of Hadoop, and not part of Hive 3.1.3's distribution.
     "commons-logging:commons-logging:1.2",
     "junit:junit:4.13.2",
     "org.hamcrest:hamcrest-core:1.3",
@@ -142,7 +142,7 @@ class ClientTests:
 
 
 def outcome(stdout: str, stderr: str) -> Outcome:
-    """Of what JUnit printed. Raises AssertionError when it did not come to its end, or found no tests."""
+    """The result in JUnit's output. Raises AssertionError if it did not finish, or found no tests."""
     counted = _COUNT.search(stdout)
     assert counted, stdout[-2000:] + stderr[-2000:]
     ran = int(counted.group(1) or counted.group(2))
@@ -162,7 +162,7 @@ def _site(uri: str, warehouse: Path, database_url: str) -> str:
     database = make_url(database_url)
     properties = {
         "metastore.thrift.uris": uri,
-        # The client of Hive 2 among the tests cannot shuffle addresses in a Java of today.
+        # The Hive 2 client among the tests cannot shuffle addresses in a current Java.
         "metastore.thrift.uri.selection": "SEQUENTIAL",
         "metastore.warehouse.dir": f"file:{warehouse}",
         "metastore.warehouse.external.dir": f"file:{warehouse}-external",
@@ -171,10 +171,10 @@ def _site(uri: str, warehouse: Path, database_url: str) -> str:
         # Some tests open a store in their own process, without Hive's engine and on whichever schema there is.
         "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
         "metastore.schema.verification": "false",
-        # Some tests write old rows past the metastore.
+        # Some tests write old rows directly to the database.
         "javax.jdo.option.ConnectionURL": (
             f"jdbc:mysql://{database.host}:{database.port or 3306}/{database.database}"
-            # For the tests that connect with nothing but this.
+            # For the tests that connect only with this.
             f"?user={database.username}&amp;password={database.password}"
         ),
         "javax.jdo.option.ConnectionDriverName": "com.mysql.cj.jdbc.Driver",

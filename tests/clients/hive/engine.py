@@ -136,7 +136,7 @@ def command_line(
     configuration.mkdir(parents=True)
     properties = {
         "hive.metastore.uris": uri,
-        # Where it puts external tables itself.
+        # Where it creates external tables itself.
         "hive.metastore.warehouse.dir": f"file:{shared}/wh",
         "hive.metastore.warehouse.external.dir": f"file:{shared}/ext",
         "hive.metastore.client.capabilities": CAPABILITIES,
@@ -184,7 +184,7 @@ def java(configuration: Path, main: str, database_url: str | None = None) -> lis
 
 
 class Session:
-    """One process of Hive, which is given statements one by one."""
+    """One process of Hive, to which statements are sent one by one."""
 
     def __init__(
         self,
@@ -221,11 +221,11 @@ class Session:
         self._watchdog.start()
 
     def execute(self, statement: str) -> list[str]:
-        """Returns what it prints for one statement. Raises RuntimeError if the process ends or hangs."""
+        """Returns its output for one statement. Raises RuntimeError if the process ends or hangs."""
         self._number += 1
         mark = f"END-OF-{self._number}"
         assert self._process.stdin is not None and self._process.stdout is not None
-        # Its console repeats what it reads, in lines of its own width.
+        # Its console repeats its input, in lines of its own width.
         echo = f"{statement.replace('{directory}', str(self._shared))};"
         self._process.stdin.write(f"{echo}\n!echo {mark};\n")
         self._process.stdin.flush()

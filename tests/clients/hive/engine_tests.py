@@ -1,4 +1,4 @@
-"""Tests of Hive 4.0.1's engine (JUnit, from Maven Central), run against a metastore that runs already."""
+"""Tests of Hive 4.0.1's engine (JUnit, from Maven Central), run with a running metastore."""
 
 from __future__ import annotations
 
@@ -27,16 +27,13 @@ def fetch() -> list[Path]:
 
 
 class EngineTests:
-    """Tests of the metastore at a URI, whose warehouse and database (for a user with a password) they look into.
-
-    The parent of the warehouse does not exist: it will be a link to a directory of the tests, if they have one.
-    """
+    """Tests of the metastore at a URI, whose warehouse and database (for a user with a password) they access."""
 
     def __init__(
         self, directory: Path, uri: str, warehouse: Path, database_url: str, properties: Mapping[str, str]
     ) -> None:
         self._directory = directory
-        # Classes that have a directory of their own expect the warehouse in it.
+        # Classes with a directory of their own expect the warehouse in it.
         self._link = warehouse.parent
         configuration = directory / "conf"
         configuration.mkdir(parents=True)
@@ -52,7 +49,7 @@ class EngineTests:
             "hive.in.test": "true",
             "fs.defaultFS": "file:///",
             "hive.execution.engine": "mr",
-            # A join of this kind starts a program of its own, of an installed Hadoop.
+            # A join of this kind starts a separate program, of an installed Hadoop.
             "hive.auto.convert.join": "false",
             "hive.metastore.schema.verification": "false",
             "hive.exec.counters.pull.interval": "50",
@@ -77,7 +74,7 @@ class EngineTests:
         )
 
     def run(self, name: str) -> Outcome:
-        """Runs one class, named in full. Raises AssertionError when JUnit did not come to its end."""
+        """Runs one class, with its full name. Raises AssertionError if JUnit did not finish."""
         finished = subprocess.run(
             [
                 "java",
@@ -86,7 +83,7 @@ class EngineTests:
                 f"-Dtest.tmp.dir={self._directory}",
                 f"-Dtest.warehouse.dir=file:{self._directory}/warehouse",
                 f"-Djava.io.tmpdir={self._directory}",
-                # Where the trash is: the server's, but for temporary tables, which are the client's alone.
+                # The location of the trash: the server's, except for temporary tables, which exist only in the client.
                 f"-Duser.home={self._directory if 'TempTable' in name else Path.home()}",
                 f"-Dbuild.dir={self._directory}",
                 "-Dhive.in.test=true",

@@ -56,7 +56,7 @@ def run(lines: str, uri: str, directory: Path, properties: Mapping[str, str] = M
         "hive.scheduled.queries.executor.enabled": "false",
         **properties,
     }
-    # The command line of the engine makes its files of settings.
+    # The command line of the engine creates its settings files.
     engine.command_line(uri, directory / "server", directory, more=more)
     (directory / "lines.txt").write_text(lines.replace("{directory}", str(directory)))
     command = engine.java(directory / "server" / "conf", str(PROGRAM))

@@ -100,7 +100,7 @@ def statements(name: str) -> list[str]:
     text = (fetch() / _MEMBERS[0] / f"{name}.q").read_text()
     for pattern, path in _PATHS:
         text = pattern.sub(path, text)
-    # Hive's console takes a sign of this kind for a key that is pressed.
+    # Hive's console treats such a character as a pressed key.
     text = re.sub(r"[\x00-\x08\x0e-\x1f]", lambda found: f"\\{ord(found.group()):03o}", text)
     return [one for one in (" ".join(part.split()) for part in _split(text)) if one]
 

@@ -28,7 +28,7 @@ from tests.servers import server_process
 _TRANSLATED = "expects the transformer to make an external table of a managed one"
 _OWN_PROCESS = "looks into the metastore's process: counts its connections, or disables queries by its settings"
 
-#: Tests that fail with Hive 4.0.1's metastore as well when it runs in a process of its own on MariaDB, with the reason.
+#: Tests that fail with Hive 4.0.1's metastore as well if it runs in a separate process on MariaDB, with the reason.
 FAIL_WITH_HIVE: dict[tuple[str, str], str] = {
     **{
         ("TestAlterPartitions", f"testAlterPartition{rest}"): _TRANSLATED
@@ -53,7 +53,7 @@ FAIL_WITH_HIVE: dict[tuple[str, str], str] = {
     ): "takes a permission away, which does not keep a superuser out",
 }
 
-#: The same of 4.1.0's client. The two fail on Hive 4.0.1's metastore as well.
+#: The same for 4.1.0's client. The two fail with Hive 4.0.1's metastore as well.
 FAIL_WITH_LATER_CLIENT = FAIL_WITH_HIVE | {
     ("TestTablesGetExists", test): "the client takes the database's name for no pattern, and asks by a filter of names"
     for test in ("getTablesBogusCatalog", "testGetTables")
@@ -70,7 +70,7 @@ _TRUNCATE = (
 )
 _CLIENT = "the client itself fails"
 
-#: Tests of Hive 3.1.3's client that expect something else than Hive 4.0.1's tests or metastore do, with what it is.
+#: Tests of Hive 3.1.3's client that expect something else than Hive 4.0.1's tests or metastore, with the difference.
 CONTRADICT_HIVE_4: dict[tuple[str, str], str] = {
     ("TestAddPartitions", "testAddPartitionsNullList"): _NULLS,
     ("TestAddPartitionsFromPartSpec", "testAddPartitionSpecUnsupportedPartSpecType"): _CLIENT,
@@ -232,14 +232,14 @@ def run_on_a_new_metastore(
     package: str = PACKAGE,
     more: Mapping[str, object] | None = None,
 ) -> Outcome:
-    """The classes leave objects behind, and expect none. `more` are settings of the server besides those of all."""
+    """The classes leave objects behind, and expect none. `more` are additional settings of the server."""
     url = databases.initialized_database()
     warehouse = directory / "warehouse"
     settings: dict[str, object] = {
         "warehouse.directory": f"file:{warehouse}",
-        # Hive 3 knows one directory only.
+        # Hive 3 only knows one directory.
         "warehouse.external_directory": "" if release is HIVE_3 else f"file:{warehouse}-external",
-        # Where some tests put managed tables that they truncate, `test.tmp.dir`.
+        # Where some tests create managed tables that they truncate, `test.tmp.dir`.
         "warehouse.allowed_locations": f"file:{directory / 'tests'}",
         "warehouse.trash_interval_min": TRASH_INTERVAL_MIN,
         # What the tests set for the metastores that they start themselves.
@@ -255,7 +255,7 @@ def run_on_a_new_metastore(
 
 
 def with_password(url: str) -> str:
-    """The database for a user with a password, which Hive's ObjectStore does not do without."""
+    """The database for a user with a password, which Hive's ObjectStore requires."""
     granted = make_url(url).set(username="client_tests", password="client_tests")
     engine = create_engine(url)
     with engine.connect() as connection:

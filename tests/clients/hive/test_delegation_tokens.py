@@ -1,4 +1,4 @@
-"""Tokens of Hive's own server are good on ours and the reverse: both with Kerberos, on one database."""
+"""Tokens of Hive's own server are accepted by ours and the reverse: both with Kerberos, on one database."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def ports(
                 "metastore.sasl.enabled": "true",
                 "metastore.kerberos.keytab.file": keytab,
                 "metastore.kerberos.principal": SERVICE,
-                # Hive reads no other spelling.
+                # Hive accepts no other spelling.
                 "hive.cluster.delegation.token.store.class": ("org.apache.hadoop.hive.metastore.security.DBTokenStore"),
             },
         )
@@ -132,13 +132,13 @@ def test_the_same_is_refused(sockets: Callable[[str], SaslSocket], realm: Realm,
         trino.call("renew_delegation_token", token_str_form=token.to_url())
     sock = sockets(side)
     assert sock.digest(token.identifier, token.password)[0] == 5
-    if side == "ours":  # Java gives tokens for tokens, so that one lives for ever
+    if side == "ours":  # Java issues tokens to clients with tokens, so one lives for ever
         with pytest.raises(MetaException, match="only with kerberos"):
             asked(link_over(sock), "bob")
 
 
 def test_what_a_challenge_says(sockets: Callable[[str], SaslSocket]) -> None:
-    """Java's client takes ours as it takes its own."""
+    """Java's client accepts ours like its own."""
     found = {}
     for side in ("java", "ours"):
         sock = sockets(side)

@@ -1,6 +1,6 @@
 """Tests of Hive 4.0.1's engine pass with our server as with a metastore in their own process.
 
-Partition expressions, repairs, batches, privileges, temporary tables: they do all of their reads and writes through a
+Partition expressions, repairs, batches, privileges, temporary tables: they make all of their reads and writes through a
 client.
 """
 

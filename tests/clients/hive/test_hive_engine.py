@@ -20,7 +20,7 @@ JAVA_FORGETS = ("Storage Desc Params:", "serialization.format")
 
 
 def java_metastore(directory: Path, database_url: str) -> JavaMetastore:
-    """Hive's own, not started yet, its warehouse below the directory."""
+    """Hive's own, not started yet, with its warehouse below the directory."""
     return JavaMetastore(
         database_url,
         directory / "metastore",
@@ -56,7 +56,7 @@ def through_java(directory: Path, database_url: str) -> list[str]:
 
 
 def comparable(lines: list[str]) -> list[str]:
-    """Without what Hive's metastore forgets; statistics, which threads print, in the order of their partitions."""
+    """Without what Hive's metastore loses; statistics, which threads print, in the order of their partitions."""
     kept: list[str] = []
     for is_of_threads, group in groupby(lines, key=lambda line: line.startswith("Partition ") and " stats: [" in line):
         found = list(group)

@@ -32,7 +32,7 @@ def test_jdbc_answers_as_through_hives_metastore(
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     server = start_server("mariadb", "first", **our_settings(ours))
     other = start_server(server.database_url, "second", **our_settings(ours))
-    # Its sessions choose one of them by chance.
+    # Its sessions choose one of them at random.
     printed = hiveserver2.run(CALLS, f"{server.uri},{other.uri}", ours, properties)
     (tmp_path / "ours.txt").write_text("\n".join(printed))
     assert "ERROR" not in server.log + other.log

@@ -1,4 +1,4 @@
-"""Hive 4.0.1's own client over HTTP: with a name that it only says, and with a bearer token within TLS."""
+"""Hive 4.0.1's own client over HTTP: with an unverified name, and with a bearer token over TLS."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Hive's own tests of its metastore, outside the client's package, pass with our server as a metastore of their own.
+"""Hive's own tests of its metastore, outside the client's package, pass with our server as with their own metastore.
 
-`java/…/MetaStoreTestUtils.java` stands in for the class that starts a metastore in the process of the tests. Left out
-are those that call the classes of Hive's server (stores, handlers, caches, tools) and speak no Thrift, those about what
-is put into its process (listeners, faults, delays, kinds of properties, a check of passwords), and those of an embedded
-metastore, which expect its answers to be the caller's own objects.
+`java/…/MetaStoreTestUtils.java` replaces the class that starts a metastore in the process of the tests. Omitted are
+tests that call the classes of Hive's server (stores, handlers, caches, tools) and use no Thrift, those about what is
+installed into its process (listeners, faults, delays, kinds of properties, a check of passwords), and those of an
+embedded metastore, which expect its answers to be the caller's own objects.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TEXT = "expects the text that Hive 3 has for a table that is not there"
 
 _REMOTE = ("testGetSchemaWithNoClassDefFoundError", "testJDOPersistenceManagerCleanup")
 
-#: What the tests set for the metastores that they start themselves, besides what all do.
+#: What the tests set for the metastores that they start themselves, in addition to the common settings.
 _SETTINGS: dict[str, dict[str, object]] = {
     "TestMetastoreTransformer": {"catalog.metadata_translation": "hive4"},
     # As long as the tests set it for the metastore, by properties of its process.
@@ -47,7 +47,7 @@ _SETTINGS: dict[str, dict[str, object]] = {
     "TestRemoteHiveHttpMetaStore": {"server.transport_mode": "http"},
 }
 
-#: The classes that run, each with its tests that fail and why.
+#: The classes that run, each with its failing tests and the reasons.
 HIVE_4_CLASSES: dict[str, dict[str, str]] = {
     "TestCatalogNonDefaultClient": {},
     "TestCatalogOldClient": {
@@ -113,7 +113,7 @@ _REMOTE_3 = {
     "testPartitionFilter": _TEXT,
 }
 
-#: Those of Hive 3.1.3 that run, likewise.
+#: Those of Hive 3.1.3 that run, in the same form.
 HIVE_3_CLASSES: dict[str, dict[str, str]] = {
     "TestCatalogNonDefaultClient": {"getTableMeta": _META},
     "TestCatalogOldClient": {**HIVE_4_CLASSES["TestCatalogOldClient"], "getTableMeta": _META},

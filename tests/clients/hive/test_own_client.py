@@ -35,7 +35,7 @@ def started(url: str, directory: Path, stack: ExitStack, properties: dict[str, s
 
 
 def uses(client: MetastoreClient, name: str, *, is_known: bool = True) -> None:
-    """`is_known`: Hive's server takes the user for the owner; with passwords it takes itself."""
+    """`is_known`: Hive's server uses the authenticated user as the owner; with passwords it uses its own."""
     with client:
         client.call("create_database", Database(name=name, parameters={}))
         assert (client.call("get_database", name).ownerName == "ann") == is_known

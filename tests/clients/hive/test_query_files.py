@@ -28,7 +28,7 @@ _CHANGING = (
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?"), "DATE"),
     (re.compile(r"lastUpdateTime:\d+"), "lastUpdateTime"),
     (re.compile(r"\b(task|attempt)_\d+"), r"\1_TIME"),
-    # Each side has a directory of its own, and names of another length in its statements.
+    # Each side has a directory of its own, and names of different length in its statements.
     (re.compile(r"\b([Ll]ine \d+):\d+"), r"\1:COLUMN"),
 )
 _PARAMETERS = re.compile(r"parameters:\{((?:[^{}]|\{[^{}]*\})*)\}")
@@ -42,7 +42,7 @@ KNOWN = {
 
 
 class Side:
-    """Hive's engine on one metastore; a new process where one has ended."""
+    """Hive's engine with one metastore; a new process if one has ended."""
 
     def __init__(self, uri: str, directory: Path) -> None:
         self._uri = uri
@@ -55,7 +55,7 @@ class Side:
             self._execute(statement)
 
     def run(self, name: str) -> list[str]:
-        """What the statements of a file print, each below its statement; nothing of it is left afterwards."""
+        """The output of a file's statements, each below its statement; nothing of it remains afterwards."""
         lines: list[str] = []
         for statement in query_files.statements(name):
             lines.append(f"> {statement}")

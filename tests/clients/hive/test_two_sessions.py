@@ -28,7 +28,7 @@ ABORTED = "\tABORTED\tTIME\t"
 
 
 def without_wrong_answers(lines: list[str]) -> list[str]:
-    """Without what follows those statements, and what is shown for a time only."""
+    """Without the output of those statements, and what is shown only temporarily."""
     kept, is_kept = [], True
     for line in lines:
         if line.startswith(("first: ", "second: ")):
@@ -39,7 +39,7 @@ def without_wrong_answers(lines: list[str]) -> list[str]:
 
 
 def printed(uri: str, database_url: str | None, directory: Path, statements: list[tuple[int, str]]) -> list[str]:
-    """What the sessions print, each statement with its session in front."""
+    """The output of the sessions, each statement preceded by its session."""
     sessions: list[engine.Session] = []
     lines: list[str] = []
     try:
@@ -61,7 +61,7 @@ def printed(uri: str, database_url: str | None, directory: Path, statements: lis
 @pytest.mark.parametrize(
     ("statements", "with_database"),
     [
-        # Without the metastore's database, in which Hive 4.0.1 asks for compactions: it is refused them by itself.
+        # Without the metastore's database, in which Hive 4.0.1 requests compactions: it refuses them itself.
         pytest.param(two_sessions.statements(), False, id="changes"),
         pytest.param(two_sessions_of_types.statements(), True, id="types"),
     ],

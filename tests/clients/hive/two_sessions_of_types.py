@@ -1,4 +1,4 @@
-"""Statements of two sessions about the parts of tables: partitions of each type, constraints, views, statistics."""
+"""Statements of two sessions about parts of tables: partitions of each type, constraints, views, statistics."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def statements() -> list[tuple[int, str]]:
 def _of_type(kind: PartitionType) -> list[tuple[int, str]]:
     first, second, third, fourth = kind.values
     table = kind.table
-    # The grammar has no signs in the names of partitions.
+    # The grammar permits no special characters in the names of partitions.
     spec = f"'{first}'" if first.startswith("-") else first
     return [
         (FIRST, f"create external table {table} (k int) partitioned by (p {kind.name}) stored as orc"),

@@ -1,4 +1,4 @@
-"""hmsclient: each helper that it has beside the raw calls."""
+"""hmsclient: each helper that it has in addition to the raw calls."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def test_dropping_partitions(client: HMSClient) -> None:
     assert [partition.values for partition in dropped.partitions or []] in ([], [["1", "1"]])
     assert client.get_partition_names("shop", "orders", -1) == ["day=1/hour=0", "day=2/hour=0"]
     client.drop_partitions("shop", "orders", ["day=1/hour=1"])  # hmsclient asks for "if exists"
-    # What drop_all_partitions means to do; in hmsclient 0.1.1 it forgets an argument of its own get_partition_names.
+    # What drop_all_partitions is meant to do; in hmsclient 0.1.1, it omits an argument of its own get_partition_names.
     client.drop_partitions("shop", "orders", client.get_partition_names("shop", "orders", -1))
     assert client.get_partition_names("shop", "orders", -1) == []
 
 
 def test_there_are_no_indexes(client: HMSClient) -> None:
-    """Hive 2 asks for those of each table of a query of MapReduce while hive.optimize.index.filter is on: without an
-    answer the query fails. That nothing makes one is answered as since Hive 3."""
+    """Hive 2 requests those of each table of a MapReduce query if hive.optimize.index.filter is on: without a reply,
+    the query fails. There are none, as since Hive 3."""
     create_table(client)
     for table in ("orders", "absent"):
         assert client.get_indexes("shop", table, -1) == []

@@ -91,7 +91,7 @@ def run_on_a_new_metastore(
     warehouse = directory / "warehouse"
     settings: dict[str, object] = {
         "warehouse.directory": f"file:{warehouse}",
-        "warehouse.external_directory": "",  # Hive 2 knows one directory only
+        "warehouse.external_directory": "",  # Hive 2 only knows one directory
         "catalog.disallow_incompatible_column_type_changes": False,
         **more,
     }

@@ -28,7 +28,7 @@ _OF_FLINK = (
 )
 _OF_FLINK_TESTS = ("streaming-java", "core", "runtime")
 _NOT_NEEDED = ("org.apache.hadoop", "org.junit.vintage")
-#: What the tests' Hive client asks for; the metastore itself does not run here.
+#: Dependencies of the tests' Hive client; the metastore itself does not run here.
 _OF_HIVE = (
     "org.apache.thrift:libfb303:0.9.3",
     "org.apache.thrift:libthrift:0.14.1",
@@ -38,10 +38,10 @@ _OF_HIVE = (
 
 
 def libraries() -> str:
-    """The class path of the tests; Maven brings the jars at the first use. Raises `FetchFailed`."""
+    """The class path of the tests; Maven downloads the jars at the first use. Raises `FetchFailed`."""
     project = junit.project(
         [
-            # Flink asks for another JUnit: the first one counts.
+            # Flink requires another JUnit: the first one is used.
             *map(dependency, LIBRARIES),
             *[dependency(one, without=["*"]) for one in _OF_HIVE],
             dependency(f"org.apache.iceberg:iceberg-flink-1.20:{VERSION}", without=_NOT_NEEDED),
@@ -60,6 +60,6 @@ def libraries() -> str:
         ]
     )
     jars = dependencies(f"iceberg-flink-tests-{VERSION}", project)
-    # Hive's program has other libraries within; those that Iceberg and Flink mean come first.
+    # Hive's program contains other libraries; those that Iceberg and Flink expect come first.
     first = [str(jar) for jar in sorted(jars.glob("*.jar")) if not jar.name.startswith("hive-exec-")]
     return ":".join([*first, str(jars / f"hive-exec-{HIVE}.jar")])

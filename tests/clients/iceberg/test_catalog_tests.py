@@ -30,7 +30,7 @@ FAIL: dict[tuple[str, str], str] = {
 SETTINGS: dict[str, dict[str, object]] = {
     # What the class sets for the metastore that it starts.
     "TestHiveCommitLocks": {"transactions.timeout_s": 1},
-    # They expect a name in back quotes to be refused; of special characters, Hive 2 takes the slash only.
+    # They expect a name in backquotes to be refused; of special characters, Hive 2 only accepts the slash.
     "TestHiveCommits": {"catalog.special_characters_in_table_names": False},
     "TestHiveViewCommits": {"catalog.special_characters_in_table_names": False},
 }

@@ -1,7 +1,7 @@
 """iceberg-go's own tests of its Hive catalog pass with our server, and commits of several of its writers are all kept.
 
-Its client, made from Hive's IDL by Thrift for Go, knows no null: it sends empty strings, lists and maps instead, in its
-requests for locks as well, and reads null as empty.
+Its client, generated from Hive's IDL by Thrift for Go, has no null: it sends empty strings, lists and maps instead,
+also in its requests for locks, and reads null as empty.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def test_iceberg_gos_catalog_tests_pass(database_servers: ServerLookup, tmp_path
     program = _fetch(go)
     databases = database_servers(kind)
     url = databases.initialized_database()
-    # It makes its own directories; one of its tests names a place of its own for a database.
+    # It creates its own directories; one of its tests gives a database a location of its own.
     settings: dict[str, object] = {"warehouse.directory": f"file:{tmp_path}/warehouse", "warehouse.files": "leave"}
     with server_process(tmp_path / "server", url, settings) as server:
         done = subprocess.run(

@@ -144,7 +144,7 @@ _COMMITTED = "SELECT summary['round'], summary['writer'] FROM ice.shop.orders.sn
 def test_of_two_writers_without_locks_one_wins_each_round(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path, kind: str, rounds: int
 ) -> None:
-    """The metastore alone decides, by comparing what the writer expects with what is there as it alters."""
+    """Only the metastore decides, by comparing the writer's expected value with the stored one when it alters."""
     server = start_server(kind)
     begin(spark, server, tmp_path)
     spark.sql("CREATE NAMESPACE ice.shop")
@@ -168,7 +168,7 @@ def test_of_two_writers_with_locks_one_wins_each_round(
 ) -> None:
     """One of Iceberg's Java and one of PyIceberg: both take the metastore's lock around a commit.
 
-    Two of Java's in one JVM would meet at a lock of their own before they ask the metastore's.
+    Two of Java's in one JVM would wait for a lock of their own before they request the metastore's.
     """
     server = start_server(kind)
     begin(spark, server, tmp_path)
@@ -192,7 +192,7 @@ def test_of_two_writers_with_locks_one_wins_each_round(
 
 
 def _append(table: Any, number: int) -> bool:
-    """Whether this empty append of PyIceberg won."""
+    """Whether this empty append of PyIceberg succeeded."""
     rows = table.schema().as_arrow().empty_table()
     try:
         table.append(rows, snapshot_properties={"round": str(number), "writer": "python"})

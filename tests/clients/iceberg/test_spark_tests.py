@@ -46,7 +46,7 @@ def test_icebergs_spark_tests_pass(database_servers: ServerLookup, tmp_path: Pat
         database_servers("mariadb"),
         tmp_path,
         spark_tests.libraries(),
-        # Spark puts databases into the directory where it runs.
+        # Spark creates databases in the directory where it runs.
         {"warehouse.allowed_locations": f"file:{tmp_path}"},
         [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENS],
     )

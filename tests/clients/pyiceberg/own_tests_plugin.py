@@ -1,7 +1,7 @@
-"""A plugin of pytest for PyIceberg's own tests: their Hive catalogs, and those that they keep in memory, are ours.
+"""A pytest plugin for PyIceberg's own tests: their Hive catalogs, and those that they keep in memory, use our server.
 
-`HMS_CACHE_URI` names the metastore. Left out are tests without such a catalog, those that need Spark or what Spark has
-made, and namespaces of several levels.
+`HMS_CACHE_URI` names the metastore. Omitted are tests without such a catalog, those that need Spark or data written by
+Spark, and namespaces of several levels.
 """
 
 from __future__ import annotations

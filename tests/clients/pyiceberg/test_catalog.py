@@ -113,7 +113,7 @@ def test_a_tables_life(start_server: ServerStarter, tmp_path: Path, kind: str) -
     with pytest.raises(NoSuchTableError):
         ours.drop_table("shop.sales")
     assert other.list_tables("shop") == [("shop", "more")]
-    assert ids_in(ours.register_table("shop.again", location)) == [2, 4, 7]  # its files were Iceberg's to keep
+    assert ids_in(ours.register_table("shop.again", location)) == [2, 4, 7]  # its files belonged to Iceberg
     with pytest.raises(TableAlreadyExistsError):
         ours.register_table("shop.again", location)
 
@@ -134,7 +134,7 @@ def test_created_in_a_transaction(start_server: ServerStarter, tmp_path: Path, k
 def test_of_two_writers_one_wins_each_round(
     start_server: ServerStarter, tmp_path: Path, kind: str, rounds: int
 ) -> None:
-    """Both begin from the same version; PyIceberg takes the metastore's lock around each commit."""
+    """Both start from the same version; PyIceberg takes the metastore's lock around each commit."""
     server = start_server(kind)
     quickly = {"lock-check-min-wait-time": "0.01", "lock-check-max-wait-time": "0.05", "lock-check-retries": "500"}
     writers = [catalog(server, tmp_path / "warehouse", **quickly) for _ in range(2)]
@@ -143,7 +143,7 @@ def test_of_two_writers_one_wins_each_round(
     together = threading.Barrier(2, timeout=120)
 
     def write(number: int) -> list[int]:
-        """The ids that this writer was told are in."""
+        """The ids of this writer's acknowledged appends."""
         written = []
         for round_number in range(rounds):
             together.wait()

@@ -1,4 +1,4 @@
-"""A PyIceberg process that is killed between `lock` and `unlock`: its lock goes by the time-out, and others commit."""
+"""A PyIceberg process that is killed between `lock` and `unlock`: its lock times out, and others commit."""
 
 from __future__ import annotations
 

@@ -133,13 +133,13 @@ def test_pyicebergs_own_tests_pass(database_servers: ServerLookup, tmp_path: Pat
         "warehouse.directory": f"file:{warehouse}",
         "warehouse.external_directory": "",
         "warehouse.allowed_locations": f"file:{tmp_path}",
-        # Iceberg finds columns by number.
+        # Iceberg identifies columns by number.
         "catalog.disallow_incompatible_column_type_changes": False,
     }
     databases = database_servers("sqlite")
     url = databases.create_database()
     report = tmp_path / "report.xml"
-    # Alone: their tests are a package of the same name as these.
+    # Separately: their tests are a package of the same name as these.
     plugin = tmp_path / "plugin"
     plugin.mkdir()
     shutil.copy(_PLUGIN, plugin)

@@ -56,7 +56,7 @@ def hive_keys(site: Site, mechanism: Mechanism) -> dict[str, str]:
 
 
 def java_options(site: Site, mechanism: Mechanism) -> str:
-    """Of the JVM. The key store is no key of Hive's: whether a client takes it is what the matrix shows."""
+    """Of the JVM. The key store is not one of Hive's settings: the matrix shows whether a client uses it."""
     if mechanism is Mechanism.MUTUAL_TLS:
         return (
             f"-Djavax.net.ssl.keyStore={site.client_store} -Djavax.net.ssl.keyStorePassword={TRUST_PASSWORD}"
@@ -66,7 +66,7 @@ def java_options(site: Site, mechanism: Mechanism) -> str:
 
 
 def secrets(site: Site, mechanism: Mechanism, directory: Path) -> dict[str, str]:
-    """What the client finds in its environment."""
+    """The client's environment variables."""
     if mechanism is Mechanism.TOKEN:
         return {"HADOOP_TOKEN_FILE_LOCATION": str(site.token_file(directory))}
     if mechanism is Mechanism.JWT:
@@ -107,7 +107,7 @@ def spark(version: str | None) -> Run:
 
 
 def hive(site: Site, mechanism: Mechanism, directory: Path, database: str) -> list[object]:
-    """Hive's engine. It loads a file: a task of Tez wants directories that the system's user of this name owns."""
+    """Hive's engine. It loads a file: a task of Tez requires directories that the system's user of this name owns."""
     keys = hive_keys(site, mechanism)
     if mechanism.by_kerberos:
         keys |= {"hadoop.security.authentication": "kerberos", "yarn.resourcemanager.principal": SERVICE}

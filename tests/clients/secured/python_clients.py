@@ -123,7 +123,7 @@ def own(site: Site, mechanism: Mechanism, directory: Path, database: str) -> lis
 
 
 def pyiceberg(site: Site, mechanism: Mechanism, directory: Path, database: str) -> list[object]:
-    """The rows that it has written."""
+    """The rows that it wrote."""
     properties = {
         "uri": site.port(mechanism).uri,
         "warehouse": f"file://{directory / 'warehouse'}",

@@ -17,7 +17,7 @@ from tests.protocol.releases import jar
 
 
 class Reason(NamedTuple):
-    """Why a client cannot."""
+    """Why a client does not support a mechanism."""
 
     told: str
     holds: Callable[[], bool]

@@ -37,7 +37,7 @@ PASSWORD = "ann's password"
 
 
 class Mechanism(enum.Enum):
-    """How a client shows who it is, or protects what it says."""
+    """How a client authenticates, or protects its messages."""
 
     TLS = "TLS"
     MUTUAL_TLS = "mutual TLS"
@@ -60,24 +60,24 @@ class Mechanism(enum.Enum):
 
     @property
     def by_kerberos(self) -> bool:
-        """Whether the port takes tickets and delegation tokens."""
+        """Whether the port accepts tickets and delegation tokens."""
         return self.name.startswith("KERBEROS") or self is Mechanism.TOKEN
 
     @property
     def by_tls(self) -> bool:
-        """Whether the port speaks TLS."""
+        """Whether the port uses TLS."""
         return not self.by_kerberos
 
     @property
     def audited(self) -> str:
-        """What the audit log calls it."""
+        """Its name in the audit log."""
         if self.name.startswith("KERBEROS"):
             return "GSSAPI"
         return {"TOKEN": "DIGEST-MD5", "PLAIN": "PLAIN", "JWT": "JWT"}.get(self.name, "none")
 
 
 class Port:
-    """A port of the server that lets in by one mechanism only."""
+    """A port of the server that accepts one mechanism only."""
 
     def __init__(self, service: Service, number: int) -> None:
         self.service = service
@@ -94,7 +94,7 @@ class Port:
 
 
 class AuditLines(logging.Handler):
-    """What the ports say of calls."""
+    """What the ports log about calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Site:
         return self.realm.directory / f"{USER}.cache"
 
     def token_file(self, directory: Path) -> Path:
-        """As YARN gives one to a container."""
+        """As YARN gives it to a container."""
         return credentials_file(directory / "tokens", self.token())
 
     def password_store(self, class_path: str, directory: Path) -> str:

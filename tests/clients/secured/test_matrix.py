@@ -107,7 +107,7 @@ def test_the_client_creates_writes_and_reads(
     port = site.port(mechanism)
     before = port.counted("authentications"), port.counted("tls_handshakes")
     site.audit.lines.clear()
-    # All ports are one server's: what was made over another one is there.
+    # All ports belong to one server: what was created over another one exists.
     database = re.sub(r"\W", "_", f"{client}_{mechanism.name}").lower()
     if (client, mechanism) in REFUSED:
         refused = port.counted("tls_handshakes", "client_certificate")
@@ -115,7 +115,7 @@ def test_the_client_creates_writes_and_reads(
             run(site, mechanism, tmp_path, database)
         assert port.counted("tls_handshakes", "client_certificate") > refused
         assert port.counted("tls_handshakes") == before[1]
-        # Lines of the client before may still come.
+        # Lines of the previous client may still arrive.
         assert not [line for line in list(site.audit.lines) if database in line["cmd"]]
         cells[client, mechanism] = "cannot"
         return

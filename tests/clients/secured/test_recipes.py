@@ -1,4 +1,4 @@
-"""Every key that docs/security.md has clients set is one that the client's own classes know."""
+"""Each key that docs/security.md sets for clients exists in the client's own classes."""
 
 from __future__ import annotations
 

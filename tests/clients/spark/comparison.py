@@ -27,7 +27,7 @@ _ERASURE_CODED_FIRST = "  'numFilesErasureCoded' = '0',\n"
 _PARAMETERS = re.compile(r"\[([^\[\]]*=[^\[\]]*)\]")
 _PARAMETERS_BEFORE_SPARK_4 = re.compile(r"(?:^|(?<=: ))\{(.+=.+)\}$", re.MULTILINE)
 
-#: Statements that a metastore since Hive 3 answers otherwise than Spark's embedded one, and its answer.
+#: Statements that a metastore since Hive 3 answers differently than Spark's embedded one, and its answer.
 ANSWERS_SINCE_HIVE_3: dict[str, dict[str, Any]] = {
     "ALTER DATABASE other SET LOCATION '{scratch}/elsewhere2'": {"rows": []},
     "ALTER DATABASE other SET LOCATION '{scratch}/elsewhere'": {"rows": []},

@@ -1,4 +1,4 @@
-"""Sessions of Spark 3.5 with table formats that keep more metadata than a metastore does."""
+"""Sessions of Spark 3.5 with table formats that store more metadata than a metastore does."""
 
 from __future__ import annotations
 

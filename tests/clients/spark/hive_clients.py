@@ -17,9 +17,9 @@ _SHARED = (
     "commons-codec:commons-codec:1.15",
     "org.apache.commons:commons-math3:3.6.1",
 )
-#: Version to jars. ``hive-exec`` brings Hive's other modules along; Hadoop's classes and the logging are Spark's.
+#: Version to jars. ``hive-exec`` contains Hive's other modules; Hadoop's classes and the logging are Spark's.
 HIVE_CLIENTS = {
-    # Over HTTP it needs the last one, too.
+    # Over HTTP, it needs the last one, too.
     "4.1.0": ("org.apache.hive:hive-exec:4.1.0", *_SHARED, "commons-logging:commons-logging:1.2"),
     "4.0.1": ("org.apache.hive:hive-exec:4.0.1", *_SHARED),
     "3.1.3": (

@@ -53,9 +53,9 @@ def base_conf(scratch: Path) -> dict[str, str]:
 
 
 def embedded(scratch: Path) -> dict[str, str]:
-    """Spark's own metastore, on Derby inside its JVM: what every statement is compared with.
+    """Spark's own metastore, on Derby inside its JVM: the reference for each statement.
 
-    One statement it cannot answer (LIKE on a string key with IN on an int key) is answered without push-down.
+    The only statement that it cannot answer (LIKE on a string key with IN on an int key) is answered without push-down.
     """
     return base_conf(scratch) | {
         "spark.hadoop.hive.metastore.uris": "",
@@ -118,13 +118,13 @@ class SparkProcess:
         return self.answer(limit_s)
 
     def tell(self, **command: Any) -> None:
-        """Send a command; its answer is taken by `answer`."""
+        """Sends a command; `answer` reads its answer."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
 
     def answer(self, limit_s: float = COMMAND_LIMIT_S) -> Any:
-        """The answer to the oldest command told."""
+        """The answer to the oldest command sent."""
         try:
             line = self._answers.get(timeout=limit_s)
         except queue.Empty:
@@ -136,20 +136,20 @@ class SparkProcess:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the command told is not answered yet."""
+        """Whether the command sent is not answered yet."""
         return self._answers.empty()
 
     def _tail(self) -> str:
         return self._log.read_text(errors="replace")[-4000:]
 
     def session(self, conf: dict[str, str]) -> None:
-        """End the session there is and begin one with these settings."""
+        """Ends the current session and starts one with these settings."""
         self._conf = None
         self._ask(do="session", conf=conf | {"spark.driver.extraClassPath": os.pathsep.join(map(str, self._jars))})
         self._conf = conf
 
     def ensure_session(self, conf: dict[str, str]) -> None:
-        """Begin a session with these settings, unless the one there is has them."""
+        """Starts a session with these settings, unless the current one has them."""
         if self._conf != conf:
             self.session(conf)
 
@@ -166,13 +166,13 @@ class SparkProcess:
         return answer
 
     def python(self, source: str) -> Any:
-        """What the source leaves in ``result``."""
+        """The value that the source leaves in ``result``."""
         return self._ask(do="python", source=source)
 
     def call(self, function: Callable[..., Any], **arguments: Any) -> Any:
-        """What a function at the top of a test module answers when it is given the session and these (JSON) arguments.
+        """The result of a function at the top of a test module, called with the session and these (JSON) arguments.
 
-        It runs in Spark's process; its answer must be JSON, too.
+        It runs in Spark's process; its result must be JSON, too.
         """
         name = f"from {function.__module__} import {function.__name__} as function"
         return self.python(f"import json\n{name}\nresult = function(spark, **json.loads({json.dumps(arguments)!r}))")

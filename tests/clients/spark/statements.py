@@ -1,4 +1,4 @@
-"""The statements that the tests send to Spark: every statement that reaches a metastore, in an order that works.
+"""The statements that the tests send to Spark: each statement that reaches a metastore, in a working order.
 
 `tests.clients.spark.worker` runs them in Spark's process.
 """

@@ -32,9 +32,9 @@ _LIBRARIES = (
     f"org.scalatestplus:mockito-5-12_{_SCALA}:{_SCALATEST}.0",
     "junit:junit:4.13.2",
 )
-#: Hive's engine looks for them when a suite has it do something; Spark comes without them.
+#: Hive's engine looks for them when a suite uses it; Spark does not contain them.
 _OF_HIVE = ("org.apache.hive:hive-llap-common:2.3.10", "org.apache.hive:hive-llap-client:2.3.10")
-#: As Spark's own starter opens them.
+#: As Spark's own launcher opens them.
 OPENS = (
     "java.lang",
     "java.lang.invoke",
@@ -65,7 +65,7 @@ def fetch() -> tuple[Path, Path]:
                 for one in _OF_SPARK
             ],
             *[dependency(one, without=["*"]) for one in _OF_HIVE],
-            # The library of Scala and what it has for XML are Spark's.
+            # The library of Scala and its XML library are Spark's.
             *[dependency(one, without=["org.scala-lang", "org.scala-lang.modules"]) for one in _LIBRARIES],
         ]
     )
@@ -97,11 +97,11 @@ def run(names: Sequence[str], directory: Path, uri: str) -> Outcome:
 
 
 def run_with_client(name: str, version: str, directory: Path, uri: str, other_uri: str) -> Outcome:
-    """Runs a suite that Spark has for each Hive's client (`client.HiveClient` for its `HiveClientSuites`) with that of
-    this version, which Ivy brings at the first use.
+    """Runs a suite that Spark has for each Hive client (`client.HiveClient` for its `HiveClientSuites`) with that of
+    this version, which Ivy downloads at the first use.
 
-    Such a suite makes its clients itself, each with a metastore of its own: the one that is not to use direct SQL gets
-    the other address. Raises as `run`.
+    Such a suite creates its clients itself, each with a metastore of its own: the one that is not to use direct SQL
+    gets the other address. Raises like `run`.
     """
     output = _run(
         (f"{name}Suites",),
@@ -118,7 +118,7 @@ def run_with_client(name: str, version: str, directory: Path, uri: str, other_ur
             "SPARK_TEST_HIVE_CLIENT_VERSIONS": version,
             "SPARK_VERSIONS_SUITE_IVY_PATH": str(cache_folder() / f"spark-hive-client-{version}"),
         },
-        # Hive's engine asserts that a view has a text; Spark's suites make some that have none.
+        # Hive's engine asserts that a view has a text; Spark's suites create some without one.
         options=("-da:org.apache.hadoop.hive.ql.metadata...",),
     )
     return _outcome((f"{name}Suite",), directory, output)
@@ -132,13 +132,13 @@ def _run(
     environment: Mapping[str, str] | None = None,
     options: Sequence[str] = (),
 ) -> str:
-    """Returns what ScalaTest printed; `of_hadoop` are settings of every configuration of Hadoop."""
+    """Returns ScalaTest's output; `of_hadoop` are settings of each Hadoop configuration."""
     classes, jars = fetch()
     site = directory / "site"
     reports = directory / "reports"
     for each in (site, directory / "home", directory / "tmp", directory / "target"):
         each.mkdir(parents=True)
-    # Where suites look for the answers of Hive that they compare with.
+    # Where suites look for Hive's answers for comparison.
     resources = directory / "home" / "sql" / "hive" / "src" / "test" / "resources"
     resources.parent.mkdir(parents=True)
     resources.symlink_to(classes)
@@ -150,7 +150,7 @@ def _run(
     properties = {
         "spark.testing": "true",
         "spark.test.home": directory / "home",
-        # The suites' own sessions take their metastore's address away, and then what is set for Hadoop here.
+        # The suites' own sessions remove their metastore's address, and then what is set for Hadoop here.
         "spark.hadoop.hive.metastore.uris": uri,
         "spark.memory.debugFill": "true",
         "java.io.tmpdir": directory / "tmp",

@@ -1,4 +1,4 @@
-"""PySpark with the addresses of both servers of a pair goes on working while either is killed and comes back."""
+"""PySpark with the addresses of both servers of a pair continues to work while either is killed and restarted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.servers import PATIENCE_S, metastore_client
 
 pytestmark = [pytest.mark.spark, pytest.mark.mariadb, pytest.mark.timeout(900)]
 
-#: Works until it is told to stop, and tells after each round.
+#: Works until it is stopped, and reports each round.
 _WORK = """
 from pathlib import Path
 from hms_cache.cli.demo.pair_script import begin, work
@@ -47,7 +47,7 @@ class Progress:
         self._pause = threading.Event()
 
     def wait_for_more(self) -> None:
-        """Wait until some more are done, of which two began after now."""
+        """Waits until some more are done, of which two began after now."""
         wanted = self.path.stat().st_size + ROUNDS_SEEN
         for _ in range(int(PATIENCE_S / 0.02)):
             if self.path.stat().st_size >= wanted:

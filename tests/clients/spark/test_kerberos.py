@@ -1,4 +1,4 @@
-"""Spark's own metastore client (Hive's, in Java) with a keytab, and with nothing but a delegation token."""
+"""Spark's own metastore client (Hive's, in Java) with a keytab, and with only a delegation token."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
 
 
 def credentials_file(path: Path, token: Token) -> Path:
-    """As Hadoop's `Credentials.writeTokenStorageFile`: what YARN gives a container."""
+    """Like Hadoop's `Credentials.writeTokenStorageFile`: what YARN gives a container."""
 
     def sized(data: bytes) -> bytes:
         assert len(data) < 2**15

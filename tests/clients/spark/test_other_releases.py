@@ -15,7 +15,7 @@ from tests.clients.spark.session import SparkProcess, embedded, remote
 pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.spark, pytest.mark.timeout(1800)]
 
 
-#: Before Spark 3.4 it is Spark that refuses the place of a database to a Hive before 3, without asking it.
+#: Before Spark 3.4, Spark itself refuses the location of a database for a Hive before 3.
 OTHERWISE: dict[str, dict[str, dict[str, Any]]] = {"3.3.4": {}}
 
 

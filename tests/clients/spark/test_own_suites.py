@@ -1,4 +1,5 @@
-"""Spark's own test suites of its Hive support pass with our server, but for tests that expect what Hive 2.3 does."""
+"""Spark's own test suites of its Hive support pass with our server, except for tests that expect Hive 2.3's
+behavior."""
 
 from __future__ import annotations
 
@@ -267,8 +268,8 @@ def _settings(directory: Path) -> dict[str, object]:
     warehouse.mkdir(parents=True)
     return {
         "warehouse.directory": f"file:{warehouse}",
-        "warehouse.external_directory": "",  # Hive 2 knows one directory only
-        # Databases and tables of the suites lie in temporary directories.
+        "warehouse.external_directory": "",  # Hive 2 only knows one directory
+        # Databases and tables of the suites are in temporary directories.
         "warehouse.allowed_locations": f"file:{directory}",
         # As the suites set it for the metastore in their process.
         "catalog.disallow_incompatible_column_type_changes": False,

@@ -1,4 +1,4 @@
-"""Spark under a policy: what its user may not read is not there, and what it may not do fails."""
+"""Spark with a policy: what its user may not read is hidden, and what the user may not do fails."""
 
 from __future__ import annotations
 

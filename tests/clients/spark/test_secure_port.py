@@ -1,4 +1,4 @@
-"""Spark's own metastore client (Hive's, in Java) with TLS, as its keys have it."""
+"""Spark's own metastore client (Hive's, in Java) with TLS, by its keys."""
 
 from __future__ import annotations
 

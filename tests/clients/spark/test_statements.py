@@ -1,4 +1,4 @@
-"""Everything that Spark asks of a metastore: the same results as with Spark's own embedded one."""
+"""Everything that Spark requests from a metastore: the same results as with Spark's own embedded one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 @dataclass(frozen=True)
 class Reference:
-    """What Spark answers with its embedded metastore."""
+    """Spark's results with its embedded metastore."""
 
     scratch: Path
     answers: Answers
@@ -79,7 +79,7 @@ def test_results_are_those_of_sparks_own_metastore(
         return
     with capsys.disabled():
         print(f"\nSpark's {len(STEPS)} statements on {kind}\n" + "\n".join(memory_table(answers)))
-    # A version of an object is loaded once; every event makes at most a new version of the object, of the names around
+    # A version of an object is loaded once; each event creates at most a new version of the object, of the names around
     # it and of its partitions.
     with create_engine(server.database_url).connect() as connection:
         events = connection.execute(select(func.count()).select_from(NOTIFICATION_LOG)).scalar_one()

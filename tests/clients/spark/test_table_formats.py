@@ -1,6 +1,6 @@
-"""Delta Lake, Apache Hudi and Apache Paimon in Spark 3.5: what they keep of their tables in the metastore.
+"""Delta Lake, Apache Hudi and Apache Paimon in Spark 3.5: what they store in the metastore about their tables.
 
-Their catalogs and Hudi's Hive sync speak to it in ways of their own. None of their calls may meet a failure of ours.
+Their catalogs and Hudi's Hive sync use it in ways of their own. None of their calls may meet an internal error of ours.
 """
 
 from __future__ import annotations

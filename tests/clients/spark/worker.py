@@ -88,7 +88,7 @@ class Worker:
         except Exception as error:
             condition = getattr(error, "getCondition", lambda: None)()
             lines = [line for line in str(error).splitlines() if line.strip()]
-            # What py4j says of an error of the JVM begins with the call: why it failed is what it came from at last.
+            # What py4j reports of an error of the JVM starts with the call: the reason is its last cause.
             causes = [line.strip() for line in lines if line.startswith("Caused by: ")]
             told = [*lines[:1], *(causes[-1:] if condition is None else ())]
             return {"error": f"{type(error).__name__} {condition}: {' '.join(told)}"}

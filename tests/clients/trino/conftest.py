@@ -40,7 +40,7 @@ class Engine:
 
     @staticmethod
     def refused_calls(metastore: ServerProcess) -> list[str]:
-        """Returns calls that the server answered with an internal error, or did not know."""
+        """Returns calls that the server answered with an internal error, or did not recognize."""
         found = re.search(r"management port on (\S+)", metastore.log)
         assert found, metastore.log[:2000]
         with urllib.request.urlopen(f"http://{found.group(1)}/metrics", timeout=60) as response:
@@ -116,7 +116,7 @@ def _hives_metastore(databases: SqliteFiles | DatabaseServer, directory: Path) -
             directory / "metastore",
             cached=False,
             properties=properties,
-            # It looks at the classes of ORC before it lets a table be transactional.
+            # It checks the ORC classes before it lets a table be transactional.
             classes=(hive_engine.fetch() / f"hive-exec-{hive_engine.VERSION}.jar",),
         )
         stack.callback(metastore.stop)

@@ -54,13 +54,13 @@ CATALOGS: dict[str, dict[str, str]] = {
         "connector.name": "delta_lake",
         "delta.enable-non-concurrent-writes": "true",
         "delta.register-table-procedure.enabled": "true",
-        # Of each table that it meets, it writes the schema into the metastore.
+        # For each table that it meets, it writes the schema to the metastore.
         "delta.metastore.store-table-metadata": "true",
         "delta.metastore.store-table-metadata-interval": "100ms",
         **_CACHES_OFF,
     },
     "hudi": {"connector.name": "hudi", **_CACHES_OFF},
-    # Hive's, which leaves tables of other formats to their own catalogs, and views of them as they were written.
+    # Hive's, which leaves tables of other formats to their own catalogs, and views of them unchanged.
     "lake": {
         "connector.name": "hive",
         "hive.hive-views.enabled": "true",
@@ -74,7 +74,7 @@ CATALOGS: dict[str, dict[str, str]] = {
 
 
 class QueryFailed(Exception):
-    """Trino could not run a statement; `name` is its error's code."""
+    """Trino could not run a statement; `name` is its error code."""
 
     def __init__(self, statement: str, name: str, message: str) -> None:
         super().__init__(f"{statement}\n{name}: {message}")
@@ -210,7 +210,7 @@ class Coordinator:
         return Session(self._base, user)
 
     def stop(self) -> None:
-        """Kills it: nothing of it is looked at afterwards."""
+        """Kills it: its files are not used afterwards."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(60)
@@ -221,7 +221,7 @@ class Coordinator:
             with urllib.request.urlopen(f"{self._base}/v1/info", timeout=30) as response:
                 if json.load(response)["starting"]:
                     return False
-            # It begins before it has found itself as a worker of the catalogs; a write into buckets needs one.
+            # It begins before it has registered as a worker of the catalogs; a write into buckets needs one.
             session = self.session()
             session.execute("CREATE SCHEMA IF NOT EXISTS hive.ready")
             session.execute(

@@ -15,7 +15,7 @@ PLUGINS = ("hive", "iceberg", "delta-lake", "hudi")
 
 
 class TrinoMissing(Exception):
-    """Trino cannot be had here; the message says why."""
+    """Trino cannot be obtained here; the message says why."""
 
 
 def java() -> Path:
@@ -32,7 +32,7 @@ def java() -> Path:
 
 def fetch() -> Path:
     """Returns the unpacked server; downloads it at the first use. Raises `TrinoMissing` if Maven cannot."""
-    # Its folder names them: with other plugins it is unpacked anew.
+    # Its folder names them: with other plugins, it is unpacked again.
     home = f"trino-{VERSION}-{'-'.join(PLUGINS)}/trino-server-{VERSION}"
     try:
         return unpacked(f"io.trino:trino-server:{VERSION}:tar.gz", home, _is_needed)

@@ -45,7 +45,7 @@ def test_statistics(trino: Session, schema: str) -> None:
         ["a", None, 2.0, 0.0, None, "1", "2"],
         [None, None, None, None, 3.0, None, None],
     ]
-    # Trino withdraws statistics that an insert outdates; Hive 4 refuses to delete those of transactional tables.
+    # Trino deletes statistics that an insert outdates; Hive 4 refuses this for transactional tables.
     with pytest.raises(QueryFailed, match="replace table parameters"):
         trino.execute(f"INSERT INTO {table} VALUES 7")
     assert trino.rows(f"SELECT count(*), sum(a) FROM {table}") == [[3, 5]]
@@ -61,7 +61,7 @@ def test_tables_are_made_from_queries_altered_and_dropped(trino: Session, schema
     assert trino.rows(f"SELECT * FROM {table} ORDER BY a") == [[1, None], [2, None], [3, None], [4, "four"]]
     trino.execute(f"DROP TABLE {table}")
     assert trino.column(f"SHOW TABLES FROM hive.{schema}") == []
-    # A table of the same name begins anew.
+    # A table of the same name starts again.
     trino.execute(f"CREATE TABLE {table} (a integer) WITH (transactional = true)")
     assert trino.rows(f"SELECT * FROM {table}") == []
     assert trino.changed(f"INSERT INTO {table} VALUES 5") == 1

@@ -1,4 +1,4 @@
-"""Trino's Hive connector: partitions, what is read of them, and statistics."""
+"""Trino's Hive connector: partitions, which of them are read, and statistics."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_statistics_are_written_read_and_dropped(
     expected = {name: (*values, 0.25) for name, values in STATISTICS.items() if name in columns}
     if partitioned:
         expected["p"] = (1.0, None, None, 0.0)
-    # Written with the insert, dropped, and collected anew.
+    # Written with the insert, dropped, and collected again.
     assert statistics(trino, table) == (expected, 4.0)
     trino.execute(f"CALL hive.system.drop_stats('{schema}', 'st')")
     dropped, count = statistics(trino, table)

@@ -1,4 +1,4 @@
-"""Trino's Hive connector: schemas, tables, columns, views, functions and listings of them."""
+"""Trino's Hive connector: schemas, tables, columns, views, functions and lists of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VALUES: dict[str, tuple[str, object]] = {
 
 @pytest.fixture
 def comment(engine: Engine) -> str:
-    """A comment in any language. Hive's own tables for MySQL hold latin-1 only."""
+    """A comment in any language. Hive's own tables for MySQL only store latin-1."""
     return "ñ it's" if engine.metastore is None else "Таблица 表 ñ 🙂 it's"
 
 
@@ -76,7 +76,7 @@ LEFT_OUT: dict[str, set[str]] = {"AVRO": {"tinyint", "smallint"}, "JSON": {"varb
 
 
 def test_values_of_all_types_come_back(engine: Engine, trino: Session, schema: str) -> None:
-    # Trino cannot read the statistics of timestamps that Hive 4.0.1 answers.
+    # Trino cannot read the statistics of timestamps that Hive 4.0.1 returns.
     unreadable = {"timestamp(3)"} if engine.metastore is None else set()
     for storage in STORAGE_FORMATS:
         left_out = unreadable | LEFT_OUT.get(storage, set())
@@ -109,7 +109,7 @@ def test_columns_and_comments(trino: Session, schema: str, comment: str) -> None
     trino.execute(f"ALTER TABLE {table} RENAME COLUMN a TO number")
     assert refused(trino, f"ALTER TABLE {table} ADD COLUMN c bigint") == "COLUMN_ALREADY_EXISTS"
     trino.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS c bigint")
-    # ORC's columns are found by their place.
+    # ORC's columns are identified by their position.
     assert trino.rows(f"SELECT number, b, c FROM {table}") == [[1, "x", None]]
     assert trino.rows(f"DESCRIBE {table}") == [
         ["number", "integer", "", ""],
@@ -124,7 +124,7 @@ def test_columns_and_comments(trino: Session, schema: str, comment: str) -> None
     assert trino.column(comments) == [comment]
     trino.execute(f"COMMENT ON TABLE {table} IS NULL")
     assert trino.column(comments) == [None]
-    # Hive refuses what would make old files be read as another type: a column dropped in the middle moves the others.
+    # Hive refuses what would make old files be read as another type: dropping a column in the middle moves the others.
     trino.execute(f"CREATE TABLE {table}2 (a varchar, b bigint)")
     with pytest.raises(QueryFailed, match="types incompatible with the existing columns"):
         trino.execute(f"ALTER TABLE {table}2 ADD COLUMN c date")

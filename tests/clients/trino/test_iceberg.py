@@ -1,4 +1,4 @@
-"""Trino's Iceberg connector with Hive's metastore as its catalog, and tables that cross over to other connectors."""
+"""Trino's Iceberg connector with Hive's metastore as its catalog, and tables used by other connectors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_rows_are_inserted_updated_merged_and_deleted(trino: Session, table: str
     insert = "WHEN NOT MATCHED THEN INSERT VALUES (s.a, s.b, NULL, 7)"
     assert trino.changed(f"{merge} WHEN MATCHED THEN UPDATE SET b = s.b {insert}") == 2
     assert rows(trino, table) == [[1, "m", 5], [3, "x", None], [9, "n", 7]]
-    # One snapshot of the table's making, one for each of five statements.
+    # One snapshot of the table's creation, one for each of five statements.
     assert count(trino, table, "snapshots") == 6
     assert count(trino, table, "history") == 6
     first = trino.column('SELECT snapshot_id FROM {}.{}."{}$snapshots" ORDER BY committed_at'.format(*table.split(".")))
@@ -72,7 +72,7 @@ def test_tables_evolve(trino: Session, table: str) -> None:
         ["number", "bigint"],
     ]
     assert "partitioning = ARRAY['bucket(a, 4)']" in trino.value(f"SHOW CREATE TABLE {table}")
-    # As Hive by default: a column dropped in the middle moves the others to places of other types.
+    # As in Hive by default: dropping a column in the middle moves the others to positions of other types.
     trino.execute(f"ALTER TABLE {table} ADD COLUMN f date")
     trino.execute(f"ALTER TABLE {table} ADD COLUMN g bigint")
     with pytest.raises(QueryFailed, match="types incompatible with the existing columns"):

@@ -18,7 +18,7 @@ GRANTS = "SELECT grantee, grantee_type, privilege_type, is_grantable FROM secure
 
 @pytest.fixture
 def admin(trino: Session) -> Session:
-    """In the role that may do everything."""
+    """A session with the role that may do everything."""
     trino.execute("SET ROLE admin IN secured")
     return trino
 

@@ -1,4 +1,4 @@
-"""What `hms-cache jobs statistics` writes is what Trino plans by, as after its own ANALYZE."""
+"""Trino plans by what `hms-cache jobs statistics` writes, as after its own ANALYZE."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_row_counts_and_distinct_values(engines: EngineLookup, spark: SparkProce
     for name in ("plain", "parted"):
         table = f"hive.of_spark.{name}"
         ours = shown(trino.rows(f"SHOW STATS FOR {table}"))
-        # Of several partitions Trino takes the largest number of distinct values.
+        # For several partitions, Trino uses the largest number of distinct values.
         assert ours[None][2] == 3 and ours["a"][0] == (3 if name == "plain" else 2) and ours["t"][0] == 2
         assert "3 (" in str(trino.rows(f"EXPLAIN SELECT * FROM {table}")) or "rows: 3" in str(
             trino.rows(f"EXPLAIN SELECT * FROM {table}")
         )
         trino.execute(f"ANALYZE {table}")
         theirs = shown(trino.rows(f"SHOW STATS FOR {table}"))
-        # Trino counts null as a value when it writes, and takes it off when it reads; Hive does neither.
+        # Trino counts null as a value when it writes, and subtracts it when it reads; Hive does neither.
         assert theirs["day"][0] == (2 if name == "plain" else 1)
         theirs["day"][0] = ours["day"][0]
         assert ours == theirs

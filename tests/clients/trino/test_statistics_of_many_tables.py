@@ -1,8 +1,7 @@
-"""Forty tables of all types and formats, with and without partitions: what the job writes beside each engine's own
-ANALYZE of them. Everything must be equal but numbers of distinct values, which are estimates, and Trino's sizes of
-data.
+"""Forty tables of all types and formats, with and without partitions: what the job writes compared with each engine's
+own ANALYZE. Everything must be equal except numbers of distinct values, which are estimates, and Trino's sizes of data.
 
-``HMS_CACHE_STATISTICS_TABLES`` makes them fewer.
+``HMS_CACHE_STATISTICS_TABLES`` reduces their number.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Shape:
 
     @property
     def columns(self) -> list[str]:
-        """Four of all, others in each table. Trino cannot read the small whole numbers of Avro, which has none."""
+        """Four in all tables, others in each. Trino cannot read the small integers of Avro, which has none."""
         is_small = ("tiny", "small") if self.format == "avro" else ()
         names = [name for name in TYPES if name not in is_small]
         return [names[(self.number + 4 * step) % len(names)] for step in range(4)]
@@ -83,8 +82,8 @@ class Shape:
         return dict(COMPLEX) if self.number % 4 == 0 else {}
 
     def values(self) -> list[tuple[Any, ...]]:
-        """Without NaN, infinities and -0.0: each engine takes them for bounds, or not, by rules of its own. Partitions
-        with names that are escaped (in ASCII, for Trino), and of no value."""
+        """Without NaN, infinities and -0.0: whether these are bounds depends on the engine. Partitions with escaped
+        names (in ASCII, for Trino), and one without a value."""
         names = list(COLUMNS)
         found = []
         for index, row in enumerate(rows_of_partition(4 * self.number, self.rows)):
@@ -135,7 +134,7 @@ JOINED = "select * from d.facts f join d.many m on f.many = m.many join d.few w 
 
 
 def described(spark: Any, count: int) -> dict[str, Any]:
-    """What it knows of each table and column, and the order in which it joins."""
+    """The statistics of each table and column, and the order in which it joins."""
     found: dict[str, Any] = {}
     for one in all_shapes(count):
         spark.catalog.refreshTable(one.name)
@@ -159,7 +158,7 @@ def described(spark: Any, count: int) -> dict[str, Any]:
 
 def analyzed(spark: Any, count: int) -> dict[str, Any]:
     """The same after its own ANALYZE."""
-    # It fails at partitions of no number otherwise, of tables that it reads through Hive's classes.
+    # Otherwise, it fails on partitions that are not numbers, in tables that it reads through Hive's classes.
     spark.conf.set("spark.sql.ansi.enabled", "false")
     for one in all_shapes(count):
         spark.sql(f"analyze table {one.name} compute statistics for columns {', '.join(one.columns)}")
@@ -208,7 +207,7 @@ def test_spark(start_server: ServerStarter, spark: SparkProcess, tmp_path: Path)
                     differences.append((one.name, one.format, TYPES[column], column, figure, mine, value))
     assert not differences, "\n".join(map(str, differences))
     assert found["plans"] == wanted["plans"]
-    # By cost it joins the small table first, and it does not know that without statistics.
+    # By cost, it joins the small table first, which it does not know without statistics.
     assert scans(found["plans"]["true"]) != scans(found["plans"]["false"]) == scans(before["true"])
 
 
@@ -244,7 +243,7 @@ def test_trino(engines: EngineLookup, spark: SparkProcess, tmp_path: Path) -> No
             for figure, value in figures.items():
                 mine = ours[column][figure]
                 if figure == "size" and mine is not None and value is not None:
-                    # Hive's lengths are of characters, not bytes, and its average takes nulls for empty texts.
+                    # Hive's lengths count characters, not bytes, and its average treats nulls as empty texts.
                     present = 1 - (figures["nulls"] or 0)
                     if 0.6 * present * value <= mine <= value + 1e-6:
                         continue
@@ -256,7 +255,7 @@ def test_trino(engines: EngineLookup, spark: SparkProcess, tmp_path: Path) -> No
 
 @pytest.mark.mariadb
 def test_hive(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) -> None:
-    """It answers from them without a task, and says what its own scan says; its ANALYZE finds the same."""
+    """It answers from them without a task, equal to its own scan; its ANALYZE has the same results."""
     server = start_server("mariadb", **{"catalog.statistics_sketches": "true"})
     spark.session(remote(tmp_path, server.uri))
     spark.call(create_all, count=TABLES)
@@ -308,7 +307,7 @@ Known = dict[str, str | None] | ColumnValues
 
 
 def of_hive(client: MetastoreClient, one: Shape) -> Iterator[tuple[tuple[str, str | None], Known]]:
-    """What the metastore keeps, by partition (of the table without partitions: an empty name) and column."""
+    """What the metastore stores, by partition (an empty name for the table without partitions) and column."""
     database, _, name = one.name.partition(".")
     table: Table = client.call("get_table", database, name)
     columns = [*one.columns]
@@ -336,7 +335,7 @@ def of_columns(unit: str, found: list[ColumnStatisticsObj]) -> Iterator[tuple[tu
 
 
 def is_alike(ours: Known | None, theirs: Known | None) -> bool:
-    """Equal but for the number of distinct values, and the bit vector that it is counted from."""
+    """Equal except for the number of distinct values, and the bit vector from which it is computed."""
     if not isinstance(ours, ColumnValues) or not isinstance(theirs, ColumnValues):
         return ours == theirs
     exact = [

@@ -1,4 +1,4 @@
-"""Trino's Delta Lake and Hudi connectors over tables that Spark 3.5 has written and put into our metastore."""
+"""Trino's Delta Lake and Hudi connectors on tables that Spark 3.5 has written and added to our metastore."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NUMBERS = itertools.count(1)
 
 @pytest.fixture
 def engine(engines: EngineLookup) -> Iterator[Engine]:
-    """Not over Hive's metastore: since 4.0.1 it knows the calls of Spark's client no more."""
+    """Not with Hive's metastore: since 4.0.1, it lacks the calls of Spark's client."""
     found = engines("sqlite")
     yield found
     assert found.metastore is not None
@@ -39,7 +39,7 @@ def uri(engine: Engine) -> str:
 
 @pytest.fixture
 def schema() -> str:
-    """The name of a schema, which there is not yet."""
+    """The name of a schema that does not exist yet."""
     return f"of_spark{next(_NUMBERS)}"
 
 
@@ -87,7 +87,7 @@ def test_delta_tables(spark_3: SparkProcess, trino: Session, schema: str, uri: s
     assert trino.rows(f"SELECT two, s.a FROM {place}.e2") == [[1, 1]]
     assert table_of(trino, "delta", schema, "t") == {"id": "bigint", "v": "varchar", "p": "date"}
 
-    # Trino's own schema and statistics of it in the metastore change nothing for Spark.
+    # Trino's own schema and statistics in the metastore change nothing for Spark.
     trino.execute(f"ANALYZE {place}.t")
     kept = ["trino_last_transaction_version", "trino_metadata_schema_string"]
     with metastore_client(int(uri.rpartition(":")[2])) as client:
@@ -98,13 +98,13 @@ def test_delta_tables(spark_3: SparkProcess, trino: Session, schema: str, uri: s
     spark_3.sql("INSERT INTO t VALUES (3, 'c', DATE'2024-01-03', 1.5)")
     assert trino.rows(f"SELECT id, extra FROM {place}.t WHERE id = 3") == [[3, 1.5]]
 
-    # Views: each engine knows its own, and names the other's.
+    # Views: each engine has its own, and lists the other's.
     trino.execute(f"CREATE VIEW {place}.of_trino AS SELECT count(*) AS n FROM {place}.t")
     assert trino.rows(f"SELECT * FROM {place}.of_trino") == [[3]]
     assert trino.rows(f"SELECT * FROM lake.{schema}.of_spark ORDER BY 1") == [[2, "m"], [3, "c"]]
     assert {"of_spark", "of_trino"} == {row[1] for row in spark_3.sql("SHOW VIEWS")}
 
-    # Out of the metastore and into it again, by either engine under the other's eyes.
+    # Out of the metastore and into it again, by either engine while the other observes.
     location = table.sd.location
     trino.execute(f"CALL delta.system.unregister_table('{schema}', 't')")
     assert "TABLE_OR_VIEW_NOT_FOUND" in str(spark_3.answer_to("SELECT * FROM t")["error"])
@@ -122,7 +122,7 @@ def test_delta_tables(spark_3: SparkProcess, trino: Session, schema: str, uri: s
     assert trino.rows(f"SELECT * FROM {place}.made ORDER BY 1") == [[7, "x"], [8, "y"]]
     trino.execute(f"ALTER TABLE {place}.e2 RENAME TO e3")
     assert spark_3.sql("SELECT Two FROM e3") == [["1"]]
-    spark_3.sql("DROP VIEW of_spark")  # Trino drops it for no catalog but that of Hive tables
+    spark_3.sql("DROP VIEW of_spark")  # Trino drops it only for the catalog of Hive tables
     trino.execute(f"DROP SCHEMA {place} CASCADE")
     assert schema not in {row[0] for row in spark_3.sql("SHOW DATABASES")}
 

@@ -25,7 +25,7 @@ from tests.servers import ServerProcess
 
 ROOT = Path(__file__).parents[3]
 
-# A replacement for spark-submit: it records that it runs, and never ends.
+#: A replacement for spark-submit: it records that it runs, and never ends.
 SLEEPER = [
     sys.executable,
     "-c",

@@ -34,7 +34,7 @@ from tests.jobs.catalogs import Catalog, sketch_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
-# (kind, database, table, partition, field) of the changes by `plant`.
+#: (kind, database, table, partition, field) of the changes by `plant`.
 PLANTED = {
     ("database", "sales", None, None, "description"),
     ("tables", "other", None, None, "gone"),

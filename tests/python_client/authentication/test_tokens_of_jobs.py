@@ -187,7 +187,7 @@ with ExitStack() as stack:
 
 @pytest.mark.parametrize("what", ["stream", "jobs"])
 def test_a_process_that_is_told_to_end_cancels_its_tokens(site: Site, what: str) -> None:
-    """Spark ends the process that plans a stream in this way, and a plan that takes too long."""
+    """Spark ends the process that plans a stream in this way, and a plan of jobs ends a step that takes too long."""
     command = [sys.executable, "-c", PROGRAM, what, site.uri("kerberos"), site.kerberos]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

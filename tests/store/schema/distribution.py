@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, make_url
 
 from tests.downloads import FetchFailed, artifact
 
-# Release to its tarball and the schema version that it creates.
+#: Release to its tarball and the schema version that it creates.
 RELEASES = {
     "4.0.1": ("org.apache.hive:hive-standalone-metastore-server:4.0.1:tar.gz:bin", "4.0.0"),
     "3.1.3": ("org.apache.hive:hive-standalone-metastore:3.1.3:tar.gz:bin", "3.1.0"),

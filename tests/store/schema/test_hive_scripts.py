@@ -43,8 +43,8 @@ server_kinds = pytest.mark.parametrize(
 )
 mariadb_only = pytest.mark.parametrize("database_kind", [pytest.param("mariadb", marks=pytest.mark.mariadb)])
 
-# Where our own schema differs on MySQL on purpose: text is utf8mb4 and case-sensitive. Columns of unique keys that
-# would exceed InnoDB's 3072 bytes for a key are narrower, all others are not.
+#: Where our own schema differs on MySQL on purpose: text is utf8mb4 and case-sensitive. Columns of unique keys that
+#: would exceed InnoDB's 3072 bytes for a key are narrower, all others are not.
 NARROW_TEXT = {
     ("PARTITIONS", "PART_NAME"): "utf8mb3_bin",
     ("COLUMNS_V2", "COLUMN_NAME"): "utf8mb3_bin",
@@ -56,10 +56,10 @@ NARROW_TEXT = {
     ("TXN_WRITE_NOTIFICATION_LOG", "WNL_TABLE"): "latin1_bin",
 }
 
-# The grant tables have six or seven names in one unique key; types and privileges among them are ASCII words.
+#: The grant tables have six or seven names in one unique key; types and privileges among them are ASCII words.
 GRANT_TABLES = {"GLOBAL_PRIVS", "DB_PRIVS", "DC_PRIVS", "TBL_PRIVS", "TBL_COL_PRIVS", "PART_PRIVS", "PART_COL_PRIVS"}
 
-# Indexes that are not unique and would exceed the limit only contain the beginning of their long columns.
+#: Indexes that are not unique and would exceed the limit only contain the beginning of their long columns.
 PREFIXED_INDEXES = {
     "COMPLETED_COMPACTIONS_RES",
     "COMPLETED_TXN_COMPONENTS_IDX",
