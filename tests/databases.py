@@ -235,8 +235,8 @@ def start_mariadb(*more: str) -> DatabaseServer:
     install = shutil.which("mariadb-install-db")
     if server is None or install is None:
         raise ServerMissing("install mariadb-server, or set HMS_CACHE_TEST_MARIADB_URL")
-    directory, user = _server_directory("mysql")
-    data, port = directory / "data", _free_port()
+    directory, user = server_directory("mysql")
+    data, port = directory / "data", free_port()
     # A server that starts deletes all temporary tables from its folder for them: in a shared one those of others, too.
     shared = ["--no-defaults", f"--datadir={data}", f"--tmpdir={directory}"]
     subprocess.run(
@@ -251,16 +251,17 @@ def start_mariadb(*more: str) -> DatabaseServer:
         capture_output=True,
     )
     own = [f"--port={port}", f"--socket={directory / 's'}", f"--pid-file={directory / 'pid'}"]
-    # As its account from the beginning: a process that changes it is no longer ended with its parent.
-    process = _start([server, *shared, *own, *_MARIADB_OPTIONS, *more], directory, user)
     url = make_url(f"mysql+pymysql://root@127.0.0.1:{port}/")
-    return DatabaseServer(url, _ready(url, process, directory), process.pid)
+    return started([server, *shared, *own, *_MARIADB_OPTIONS, *more], url, directory, user)
 
 
-def start_postgresql() -> DatabaseServer:
-    """Starts a private PostgreSQL server on a free port, without durability. Account postgres, no password."""
-    server, initdb = _postgresql("postgres"), _postgresql("initdb")
-    directory, user = _server_directory("postgres")
+def start_postgresql(programs: Path | None = None) -> DatabaseServer:
+    """Starts a private PostgreSQL server on a free port, without durability. Account postgres, no password.
+
+    :param programs: the folder of its programs; None: of the newest release that is installed.
+    """
+    server, initdb = (str(programs / one) if programs else _postgresql(one) for one in ("postgres", "initdb"))
+    directory, user = server_directory("postgres")
     data = directory / "data"
     subprocess.run(
         [initdb, "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"],
@@ -285,7 +286,7 @@ def start_galera() -> DatabaseServer:
         f"--wsrep-provider={libraries[0]}",
         "--wsrep-cluster-address=gcomm://",
         "--wsrep-new-cluster",
-        f"--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{_free_port()};gcache.size=16M",
+        f"--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{free_port()};gcache.size=16M",
         "--wsrep-node-address=127.0.0.1",
         "--binlog-format=ROW",
         "--innodb-autoinc-lock-mode=2",
@@ -309,7 +310,7 @@ def start_mariadb_replica(primary: DatabaseServer) -> DatabaseServer:
 def start_postgresql_standby(primary: DatabaseServer) -> DatabaseServer:
     """Starts a hot standby of a server from `start_postgresql`. It has the primary's databases, and creates none."""
     server, basebackup = _postgresql("postgres"), _postgresql("pg_basebackup")
-    directory, user = _server_directory("postgres")
+    directory, user = server_directory("postgres")
     data = directory / "data"
     source = primary.admin_url
     subprocess.run(
@@ -335,11 +336,10 @@ def start_postgresql_standby(primary: DatabaseServer) -> DatabaseServer:
 
 
 def _serve_postgresql(server: str, data: Path, directory: Path, user: str | None) -> DatabaseServer:
-    port = _free_port()
+    port = free_port()
     own = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(directory)]
-    process = _start([server, *own, *_POSTGRESQL_OPTIONS], directory, user)
     url = make_url(f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres")
-    return DatabaseServer(url, _ready(url, process, directory), process.pid)
+    return started([server, *own, *_POSTGRESQL_OPTIONS], url, directory, user)
 
 
 def _postgresql(program: str) -> str:
@@ -439,7 +439,7 @@ _RESTART_OF_POSTGRESQL = (
 )
 
 
-def _server_directory(account: str) -> tuple[Path, str | None]:
+def server_directory(account: str) -> tuple[Path, str | None]:
     """Returns a new directory (with a short path, since it contains sockets) and the account under which a server
     started by root has to run."""
     directory = new_directory()
@@ -453,11 +453,20 @@ def _server_directory(account: str) -> tuple[Path, str | None]:
     return directory, account
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def started(command: list[str], url: URL, directory: Path, user: str | None) -> DatabaseServer:
+    """Starts a server, and waits until it answers at `url`. Its directory is deleted when it is stopped.
+
+    :param user: its account from the beginning: a process that changes it is no longer ended with its parent.
+    """
+    process = _start(command, directory, user)
+    return DatabaseServer(url, _ready(url, process, directory), process.pid)
 
 
 def _start(command: list[str], directory: Path, user: str | None) -> subprocess.Popen[bytes]:

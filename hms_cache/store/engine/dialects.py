@@ -155,7 +155,9 @@ def without_values_on_mysql(number: object, told: str) -> str:
 
 #: Errors with quoted values: duplicate entries, syntax errors (which quote the statement), and values of a wrong type,
 #: out of range or of another character set.
-_MYSQL_QUOTES_VALUES = frozenset({1062, 1064, 1149, 1292, 1300, 1366, 1367, 1411, 1525, 1586, 1690, 1761, 1762, 1859})
+_MYSQL_QUOTES_VALUES = frozenset(
+    {1062, 1064, 1149, 1292, 1300, 1366, 1367, 1411, 1525, 1586, 1690, 1761, 1762, 1859, 3854}
+)
 
 #: The class of data exceptions: "invalid input syntax for type numeric: …".
 _POSTGRESQL_DATA = "22"

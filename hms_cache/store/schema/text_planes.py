@@ -28,8 +28,9 @@ def plane_of(text: str) -> int:
     return 1 if max(text) <= "\uffff" else 2
 
 
-UNCOMPARABLE = frozenset({1267, 1270, 1271})
-"""MySQL's error numbers for a text that the column's character set cannot represent."""
+UNCOMPARABLE = frozenset({1267, 1270, 1271, 3854, 3988})
+"""MySQL's and MariaDB's error numbers for a text that the column's character set cannot represent. The last two are
+those of MySQL since 8.0."""
 
 _IN_NO_COLUMN = "\0 this text has characters that the column has not \0"
 

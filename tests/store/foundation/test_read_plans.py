@@ -244,6 +244,9 @@ def test_a_question_that_takes_too_long_is_said_to(
     with closing(Database(initialized_database_url, DatabaseSettings(statement_timeout_s=2))) as database:
         # Together they take longer than the socket's limit for one of them.
         run_read(database, lambda connection: ask_together(connection, [sleeping(0.7)] * 4))
+        with database.loading() as connection:
+            if kind == "mysql" and "maria" not in connection.execute(select(func.lower(func.version()))).scalar_one():
+                pytest.skip("MySQL's SLEEP ends early where its time is over, without an error")
         with pytest.raises(DatabaseUnavailable) as raised, database.loading() as connection:
             ask_together(connection, [Question(COUNT, {}), sleeping(30), *[Question(COUNT, {})] * 3])
         assert not raised.value.connection_lost

@@ -248,7 +248,9 @@ def test_a_locked_file_is_waited_for_and_then_reported(initialized_database_url:
 def test_a_commit_with_unknown_outcome_is_not_run_again(initialized_database_url: str, deliver: bool) -> None:
     url = make_url(initialized_database_url)
     relay = Relay(url.port or 0)
-    relayed = url.set(port=relay.port).render_as_string(hide_password=False)
+    # The relay looks for COMMIT in what it passes on, which TLS would hide: newer servers have it by default.
+    plain = {"ssl_mode": "DISABLED"} if url.get_backend_name() == "mysql" else {"sslmode": "disable"}
+    relayed = url.set(port=relay.port).update_query_dict(plain).render_as_string(hide_password=False)
     done: list[str] = []
     attempts: list[int] = []
 

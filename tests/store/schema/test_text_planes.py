@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pymysql.err import OperationalError
+from sqlalchemy.exc import DataError
 
+from hms_cache.store.engine.dialects import is_uncomparable, without_values_on_mysql
 from hms_cache.store.schema.text_planes import comparable_parameters
 
 ZHE, FACE = "\N{CYRILLIC SMALL LETTER ZHE}", "\N{GRINNING FACE}"
@@ -41,3 +44,17 @@ def test_what_is_ordered_by_or_written_is_left(statement: str) -> None:
 def test_nothing_is_done_where_no_text_is_the_reason() -> None:
     assert comparable_parameters("SELECT x WHERE a = %(a)s", {"a": "é"}, 1) is None
     assert comparable_parameters("SELECT 1", None, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "text_of_server"),
+    [
+        (1267, "Illegal mix of collations (latin1_bin,IMPLICIT) and (utf8mb4_general_ci,COERCIBLE) for operation '='"),
+        (3854, "Cannot convert string '\\xE6\\x97\\xA5...' from utf8mb4 to latin1"),
+        (3988, "Conversion from collation utf8mb4_0900_ai_ci into latin1_swedish_ci impossible for parameter"),
+    ],
+)
+def test_the_errors_of_both_databases_are_known_and_show_no_value(number: int, text_of_server: str) -> None:
+    """The last two are MySQL's (`tests/newer_servers`)."""
+    assert is_uncomparable(DataError("SELECT", None, OperationalError(number, text_of_server)))
+    assert "xE6" not in without_values_on_mysql(number, text_of_server)
