@@ -23,7 +23,7 @@ from tests.database_kinds import ALL_KINDS
 from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing, keep_in_memory, new_directory
 from tests.databases import start_server as start_database_server
 from tests.done_once import done_once
-from tests.protocol.releases import ICEBERG_FOR_SPARK, jar
+from tests.protocol.releases import BRIEF, ICEBERG_FOR_SPARK, jar
 from tests.servers import ServerProcess, server_process
 from tests.store.schema.distribution import load_hive_schema
 from tests.time_limits import ended_after_limit, note_errors, refuse_too_long
@@ -58,13 +58,9 @@ def pytest_configure(config: pytest.Config) -> None:
     note_errors(config)
 
 
-#: Maven works for some seconds each time: to compile what it runs for good costs as much as all that it does.
-MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
-
 def pytest_sessionstart() -> None:
     keep_in_memory()
-    os.environ.setdefault("MAVEN_OPTS", MAVEN_OPTIONS)
+    os.environ.setdefault("MAVEN_OPTS", " ".join(BRIEF))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -9,6 +9,7 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 FETCH_LIMIT_S = 900
@@ -44,6 +45,25 @@ def kept(name: str, fetch: Callable[[Path], object]) -> Path:
                 fetch(Path(fresh) / path.name)
                 os.replace(Path(fresh) / path.name, path)
     return path
+
+
+def kept_together(names: Sequence[str], fetch: Callable[[Path, list[str]], object]) -> list[Path]:
+    """Like `kept` for files of one folder. Those that are not there, `fetch` makes at once, in an empty directory."""
+    paths = [cache_folder() / name for name in names]
+    with ExitStack() as stack:
+        # In one order: of two processes that hold what the other one asks for, each would wait for ever.
+        asked = sorted({path for path in paths if not path.exists()})
+        for path in asked:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context(path.with_name(f".{path.name}.lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        missing = [path for path in asked if not path.exists()]
+        if missing:
+            with tempfile.TemporaryDirectory(prefix=f".{missing[0].name}-", dir=missing[0].parent) as fresh:
+                fetch(Path(fresh), [path.name for path in missing])
+                for path in missing:
+                    os.replace(Path(fresh) / path.name, path)
+    return paths
 
 
 def run(
@@ -98,6 +118,36 @@ def artifact(coordinates: str, folder: str = "jars") -> Path:
     _, name, version, *rest = coordinates.split(":")
     kind, classifier = rest or ("jar", "")
     return kept(f"{folder}/{name}-{version}{f'-{classifier}' if classifier else ''}.{kind}", copy)
+
+
+def artifacts(coordinates: Sequence[str], folder: str = "jars") -> list[Path]:
+    """Returns the jars of each ``group:name:version``, kept in this folder. Maven, which works for seconds however
+    little it copies, runs once for all that are not there. Raises `FetchFailed`."""
+    names = {f"{name}-{version}.jar": (group, name, version) for group, name, version in map(_parts, coordinates)}
+
+    def copy(directory: Path, missing: list[str]) -> None:
+        project = directory / "pom.xml"
+        project.write_text(_COPYING.format("".join(_ITEM.format(*names[name]) for name in missing)))
+        run(["mvn", "-q", "-B", "-f", str(project), "dependency:copy", f"-DoutputDirectory={directory}"])
+        for name in missing:
+            if not (directory / name).exists():
+                raise FetchFailed(f"Maven has copied no {name}")
+
+    return kept_together([f"{folder}/{name}" for name in names], copy)
+
+
+def _parts(coordinates: str) -> tuple[str, str, str]:
+    group, name, version = coordinates.split(":")
+    return group, name, version
+
+
+_ITEM = "<artifactItem><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></artifactItem>"
+_COPYING = (
+    '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>tests</groupId>'
+    "<artifactId>copying</artifactId><version>1</version><packaging>pom</packaging><build><plugins><plugin>"
+    "<artifactId>maven-dependency-plugin</artifactId><configuration><artifactItems>{}</artifactItems></configuration>"
+    "</plugin></plugins></build></project>"
+)
 
 
 def unpacked(coordinates: str, home: str, is_needed: Callable[[str], bool] = lambda name: True) -> Path:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.protocol.releases import jar, java_program
+from tests.protocol.releases import BRIEF, class_path, java_program
 
 _JARS = (
     "org.apache.hive:hive-standalone-metastore-server:4.0.1",
@@ -29,9 +28,8 @@ def hive_sketches(requests: Sequence[tuple[str, Sequence[object]]]) -> list[tupl
     for kind, values in requests:
         texts = [base64.b64encode(value).decode() if isinstance(value, bytes) else str(value) for value in values]
         lines.append(" ".join([kind, *texts]))
-    class_path = os.pathsep.join(str(jar(artifact)) for artifact in _JARS)
     done = subprocess.run(
-        [java_program(17), "-cp", class_path, str(_SOURCE)],
+        [java_program(17), *BRIEF, "-cp", class_path(*_JARS), str(_SOURCE)],
         input="\n".join(lines) + "\n",
         capture_output=True,
         text=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -13,7 +12,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
 from hms_cache.thrift_gen.hive_metastore import ttypes
-from tests.protocol.releases import jar, java_program
+from tests.protocol.releases import BRIEF, class_path, java_program
 
 _HADOOP = ("org.apache.hadoop:hadoop-client-api:3.3.6", "org.apache.hadoop:hadoop-client-runtime:3.3.6")
 _JACKSON_MODULES = ("jackson-core", "jackson-databind", "jackson-annotations")
@@ -62,10 +61,10 @@ class HiveMessages:
 
     def __init__(self, release: str) -> None:
         self.release = release
-        jars = [str(jar(artifact)) for artifact in (*RELEASES[release], *_SHARED)]
+        jars = class_path(*RELEASES[release], *_SHARED)
         source = Path(__file__).parent / "java" / "HiveMessages.java"
         self._process = subprocess.Popen(
-            [java_program(_JAVA), "-cp", os.pathsep.join(jars), str(source)],
+            [java_program(_JAVA), *BRIEF, "-cp", jars, str(source)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

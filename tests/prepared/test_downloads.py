@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.downloads import FetchFailed, kept, run
+from tests.downloads import FetchFailed, artifacts, kept, kept_together, run
 
 PROCESSES = 4
 
@@ -69,3 +69,63 @@ def test_a_program_that_is_not_there_is_named() -> None:
 def test_a_program_that_never_ends_is_ended() -> None:
     with pytest.raises(FetchFailed, match="took longer than 1 s"):
         run([sys.executable, "-c", "import time; time.sleep(600)"], limit_s=1)
+
+
+def _take_together(names: list[str], ready: multiprocessing.synchronize.Barrier) -> None:
+    def fetch(directory: Path, missing: list[str]) -> None:
+        for name in missing:
+            (directory / name).write_text("whole")
+
+    ready.wait(60)
+    assert [path.read_text() for path in kept_together(names, fetch)] == ["whole"] * len(names)
+
+
+def test_processes_that_fetch_the_same_files_in_other_orders_do_not_wait_for_each_other(cache: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    names = [f"of/{number}" for number in range(20)]
+    ready = context.Barrier(2, timeout=60)
+    processes = [context.Process(target=_take_together, args=(order, ready)) for order in (names, names[::-1])]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0]
+
+
+def test_of_files_fetched_together_only_those_that_are_not_there_are(cache: Path) -> None:
+    fetched: list[list[str]] = []
+
+    def fetch(directory: Path, missing: list[str]) -> None:
+        fetched.append(missing)
+        for name in missing:
+            (directory / name).touch()
+
+    assert kept_together(["of/b"], fetch) == [cache / "of" / "b"]
+    assert kept_together(["of/c", "of/b", "of/a"], fetch) == [cache / "of" / name for name in "cba"]
+    assert fetched == [["b"], ["a", "c"]]
+
+
+def test_of_files_fetched_together_all_are_there_or_none(cache: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        kept_together(["of/a", "of/b"], lambda directory, _: (directory / "b").touch())
+    assert not [path for path in (cache / "of").iterdir() if not path.name.startswith(".")]
+
+
+def test_maven_runs_once_for_all_jars(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maven = tmp_path / "mvn"
+    maven.write_text(f"""#!{sys.executable}
+import re, sys
+from pathlib import Path
+project = Path(sys.argv[sys.argv.index("-f") + 1])
+item = "<groupId>([^<]+)</groupId><artifactId>([^<]+)</artifactId><version>([^<]+)</version>"
+for group, name, version in re.findall("<artifactItem>" + item, project.read_text()):
+    (project.parent / f"{{name}}-{{version}}.jar").write_text(group)
+with open({str(tmp_path / "runs")!r}, "a") as runs:
+    runs.write("once\\n")
+""")
+    maven.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    found = artifacts(["org.one:a:1", "org.two:b:2.0", "org.one:a:1"])
+    assert [(path.name, path.read_text()) for path in found] == [("a-1.jar", "org.one"), ("b-2.0.jar", "org.two")]
+    assert artifacts(["org.two:b:2.0"]) == found[1:]
+    assert (tmp_path / "runs").read_text() == "once\n"

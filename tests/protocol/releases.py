@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.downloads import FetchFailed, artifact
+from tests.downloads import FetchFailed, artifact, artifacts
 
 JAVA_SOURCES = Path(__file__).parent / "java"
 
@@ -32,6 +32,8 @@ EACH_RELEASE = [
 ]
 #: Iceberg's runtime for the Spark of the tests.
 ICEBERG_FOR_SPARK = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+#: Options for a Java that works for some seconds: to compile what it runs for good costs as much as all that it does.
+BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 #: The Java version that a release was compiled for, where it is not an old one.
 _JAVA_NEEDED = {"4.2.0": 21}
 
@@ -41,6 +43,14 @@ def jar(coordinates: str) -> Path:
     """The jar of `group:name:version`, fetched at its first use."""
     try:
         return artifact(coordinates)
+    except FetchFailed as error:
+        pytest.skip(str(error))
+
+
+def class_path(*coordinates: str) -> str:
+    """The jars of each `group:name:version`, fetched together at the first use, as Java takes them."""
+    try:
+        return os.pathsep.join(map(str, artifacts(coordinates)))
     except FetchFailed as error:
         pytest.skip(str(error))
 
@@ -65,10 +75,10 @@ def java_program(minimum: int = 17) -> str:
 
 def run_java(source: str, release: str, *arguments: str, stdin: str = "") -> str:
     """The output of the Java program `source` with the classes of a Hive release."""
-    jars = [jar(artifact) for artifact in (*RELEASES[release], *_COMMON)]
-    command = [java_program(_JAVA_NEEDED.get(release, 17)), "-cp", os.pathsep.join(map(str, jars))]
+    jars = class_path(*RELEASES[release], *_COMMON)
+    command = [java_program(_JAVA_NEEDED.get(release, 17)), *BRIEF, "-cp", jars]
     done = subprocess.run(
-        [*command, str(JAVA_SOURCES / source), *(arguments or (str(jars[0]),))],
+        [*command, str(JAVA_SOURCES / source), *(arguments or (jars.partition(os.pathsep)[0],))],
         input=stdin,
         capture_output=True,
         text=True,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from hms_cache.client import Transaction
-from tests.protocol.releases import jar, java_program
+from tests.protocol.releases import class_path, java_program
 from tests.python_client.conftest import DATABASE, StartMetastore, transactional
 
 LIBRARIES = (
@@ -42,7 +41,7 @@ def test_hives_client_runs_transactions(start_metastore: StartMetastore) -> None
     server = start_metastore()
     server.client.call("create_database", DATABASE)
     server.client.call("create_table", transactional("t"))
-    jars = os.pathsep.join(str(jar(library)) for library in LIBRARIES)
+    jars = class_path(*LIBRARIES)
     source = Path(__file__).parent / "java" / "TransactionsOverThrift.java"
     done = subprocess.run(
         [java_program(), "-cp", jars, str(source), server.uri, "d", "t"], capture_output=True, text=True, timeout=300

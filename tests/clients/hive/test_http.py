@@ -15,7 +15,7 @@ import pytest
 from hms_cache.app.service import Service
 from hms_cache.config import load
 from tests.clients.spark.test_secure_port import TRUST_PASSWORD, trust_store
-from tests.protocol.releases import jar, java_program
+from tests.protocol.releases import class_path, java_program
 from tests.python_client.test_java_client import LIBRARIES
 from tests.server.test_bearer_tokens import Issuer
 from tests.server.test_tls import Authority
@@ -32,7 +32,7 @@ def issuer() -> Iterator[Issuer]:
 def program(
     port: int, scheme_host: str, environment: dict[str, str], **properties: str
 ) -> subprocess.CompletedProcess[str]:
-    classes = os.pathsep.join(str(jar(library)) for library in LIBRARIES)
+    classes = class_path(*LIBRARIES)
     source = Path(__file__).parent / "java" / "CallsOverHttp.java"
     told = {
         "metastore.thrift.uris": f"{scheme_host}:{port}",
