@@ -8,7 +8,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -82,11 +81,10 @@ _TABLES = {
 def _by_definitions(inspect: Callable[[Connection], dict[str, TableShape]]) -> Any:
     """An inspection of SQLite takes 70 ms, and most tests open a database. It finds the same where the text of all
     definitions, which is all that SQLite knows of them, is the same."""
-    found: dict[tuple[Any, ...], dict[str, TableShape]] = {}
+    found: dict[str, dict[str, TableShape]] = {}
 
     def inspect_once(connection: Connection) -> dict[str, TableShape]:
-        statement = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2, 3"
-        definitions = tuple(map(tuple, connection.exec_driver_sql(statement)))
+        definitions = connection.exec_driver_sql(_ALL_DEFINITIONS).scalar_one()
         if definitions not in found:
             found[definitions] = inspect(connection)
         return {name: _copied(shape) for name, shape in found[definitions].items()}  # each its own, to change
@@ -94,10 +92,16 @@ def _by_definitions(inspect: Callable[[Connection], dict[str, TableShape]]) -> A
     return inspect_once
 
 
+_ALL_DEFINITIONS = (
+    "SELECT json_group_array(json_array(type, name, tbl_name, sql))"
+    " FROM (SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2, 3)"
+)
+"""As one text: to fetch each of the 200 rows would take as long as a test's own statements."""
+
+
 def _copied(shape: TableShape) -> TableShape:
-    return replace(
-        shape, columns=dict(shape.columns), indexes=dict(shape.indexes), foreign_keys=dict(shape.foreign_keys)
-    )
+    columns, indexes, foreign_keys = dict(shape.columns), dict(shape.indexes), dict(shape.foreign_keys)
+    return TableShape(shape.name, columns, shape.primary_key, shape.primary_key_name, indexes, foreign_keys)
 
 
 def _making_what_was_made(create_all: Callable[[Connection], None]) -> Callable[[Connection], None]:
