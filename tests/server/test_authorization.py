@@ -55,6 +55,7 @@ class World:
         path.write_text(POLICY)
         self.server: Running = serve(
             **{
+                "admin.enabled": True,
                 "authorization.provider": "policy",
                 "authorization.policy_file": str(path),
                 "authorization.policy_check_interval_s": 3600,

@@ -336,7 +336,8 @@ def test_a_rule_for_groups_means_those_of_who_is_acted_for(
 
 def test_kept_replies_are_verified_by_their_class(serve: Serve, port: int, tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text(POLICY)
-    server = server_of(serve, port, tmp_path / "policy.toml", **{"authorization.directory_groups_max_age_s": 3600})
+    more = {"admin.enabled": True, "authorization.directory_groups_max_age_s": 3600}
+    server = server_of(serve, port, tmp_path / "policy.toml", **more)
     links = {}
     for user in ("root", "ann"):
         links[user] = server.link()

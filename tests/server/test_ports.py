@@ -378,7 +378,7 @@ def test_new_certificates_are_taken_on_all_ports_and_connections_stay(site: Site
 
 def test_all_ports_are_told_of_and_closed_together(site: Site, serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "hms_cache.app.service"):
-        site.running = serve(**site.settings())
+        site.running = serve(**site.settings(**{"admin.enabled": True}))
     numbers = [site.number(port) for port in PORTS]
     lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("listening on")]
     assert lines == [
