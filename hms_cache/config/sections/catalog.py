@@ -60,6 +60,13 @@ class CatalogSettings(Section):
         site_keys=metastore_keys("allow.incompatible.col.type.changes.serdes"),
     )
     """Serdes whose tables are exempt from this check."""
+    acid_formats: Words = setting(
+        ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"),
+        reason="Hive asks the Java classes whether they implement AcidInputFormat and AcidOutputFormat, which cannot"
+        " run here. Of Hive's own formats, only those of ORC do.",
+    )
+    """Input and output formats, by the names of their classes, of tables whose rows can be updated in transactions.
+    Add both of a format of your own."""
     inherited_table_parameters: Words = setting((), site_keys=metastore_keys("partition.inherit.table.properties"))
     """Parameters that new partitions inherit from their table; *: all."""
     client_capability_check: bool = setting(True, site_keys=metastore_keys("client.capability.check"))

@@ -180,7 +180,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     check_kind_stays(databases[0].database, old, new)
     check_change(old, new, context.settings.catalog, change.writer.options)
     _check_location(context, old, new)
-    becomes_acid = check_altered_table(old, new)
+    becomes_acid = check_altered_table(old, new, context.settings.catalog)
     if becomes_acid:
         require_files_of_hive(context, connection, row, new)
     new.createTime = old.createTime

@@ -123,7 +123,7 @@ class TableCreation(PartOfStore):
         table.sd.sortCols = table.sd.sortCols and stored_orders(table.sd.sortCols)
         _check_columns(table)
         table.tableType = stored_type(table)  # the parameter EXTERNAL also decides what may be transactional
-        check_created_table(table)
+        check_created_table(table, self._context.settings.catalog)
         table.ownerType = principal_type(table.ownerType) or PrincipalType.USER
         table.temporary = None
         # Only transactional tables have one; -1 is Hive's value for none.

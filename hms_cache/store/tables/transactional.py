@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 
+from hms_cache.config.sections import CatalogSettings
 from hms_cache.store.rows.table_rows import EXTERNAL_TABLE, MANAGED_TABLE
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 
@@ -14,9 +15,6 @@ DEFAULT, INSERT_ONLY = "default", "insert_only"
 FIRST_WRITE_ID_AFTER_CONVERSION = 10_000_000
 """Write ids of a converted table begin above this: files from before the conversion have lower ones."""
 
-_ACID_FORMATS = ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat")
-"""Hive's formats that implement AcidInputFormat and AcidOutputFormat."""
-
 
 def is_full_acid(table: Table) -> bool:
     """Whether rows of the table can be updated: transactional, and not insert-only."""
@@ -25,7 +23,7 @@ def is_full_acid(table: Table) -> bool:
     return is_transactional and str(parameters.get(PROPERTIES, "")).lower() != INSERT_ONLY
 
 
-def check_created_table(table: Table) -> None:
+def check_created_table(table: Table, settings: CatalogSettings) -> None:
     """Normalizes the parameters of a new table. Raises MetaException if it cannot be transactional."""
     value = _take(table.parameters, TRANSACTIONAL)
     if value is None or value.lower() == "false":
@@ -33,7 +31,7 @@ def check_created_table(table: Table) -> None:
     if value.lower() != "true":
         raise MetaException(f"'transactional' property of TBLPROPERTIES may only have value 'true': {_name(table)}")
     properties = _get(table.parameters, PROPERTIES)
-    _require_suitable(table, properties)
+    _require_suitable(table, properties, settings)
     if properties is None:
         table.parameters[PROPERTIES] = DEFAULT
     _normalize_properties(table)
@@ -41,7 +39,7 @@ def check_created_table(table: Table) -> None:
     _require_unsorted(table)
 
 
-def check_altered_table(old: Table, new: Table) -> bool:
+def check_altered_table(old: Table, new: Table, settings: CatalogSettings) -> bool:
     """Normalizes the parameters of a changed table; returns whether the change makes it full ACID.
 
     Raises MetaException if it cannot become transactional, or cannot cease to be.
@@ -62,7 +60,7 @@ def check_altered_table(old: Table, new: Table) -> bool:
     if is_conversion:
         if properties is None:
             new.parameters[PROPERTIES] = properties = DEFAULT
-        _require_suitable(new, properties)
+        _require_suitable(new, properties, settings)
     elif str(value).lower() != str(old_value).lower() and not was_insert_only:
         raise MetaException(f"TBLPROPERTIES with 'transactional'='true' cannot be unset: {_name(new)}")
     if properties is not None:
@@ -76,9 +74,9 @@ def check_altered_table(old: Table, new: Table) -> bool:
     return is_full_acid(new) and str(old_value).lower() != "true"
 
 
-def _require_suitable(table: Table, properties: str | None) -> None:
-    formats = (table.sd.inputFormat, table.sd.outputFormat)
-    if str(properties).lower() != INSERT_ONLY and formats != _ACID_FORMATS:
+def _require_suitable(table: Table, properties: str | None, settings: CatalogSettings) -> None:
+    formats = {table.sd.inputFormat, table.sd.outputFormat}
+    if str(properties).lower() != INSERT_ONLY and not formats.issubset(settings.acid_formats):
         raise MetaException(f"The table must be stored using an ACID compliant format (such as ORC): {_name(table)}")
     if table.tableType == EXTERNAL_TABLE:
         raise MetaException(f"{_name(table)} cannot be declared transactional because it's an external table")

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import CatalogSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import StoreUnderTest, external, table
 
@@ -144,3 +146,30 @@ def test_altered(catalog: StoreUnderTest, old: dict[str, str], new: dict[str, st
         catalog.alter("t", wanted)
     assert text in raised.value.message
     assert catalog.get() == found
+
+
+class TestFormatsOfTheSite:
+    """Those that `catalog.acid_formats` names besides ORC's."""
+
+    FORMATS = ("com.example.InputFormat", "com.example.OutputFormat")
+
+    @pytest.fixture
+    def store_settings(self) -> Settings:
+        orc = CatalogSettings().acid_formats
+        return Settings(catalog=CatalogSettings(acid_formats=(*orc, *self.FORMATS)))
+
+    @pytest.mark.parametrize("parameters", [{"transactional": "true"}, {"k": "v"}], ids=["created", "altered"])
+    def test_they_may_be_transactional(self, catalog: StoreUnderTest, parameters: dict[str, str]) -> None:
+        sent = parquet(**parameters)
+        sent.sd.inputFormat, sent.sd.outputFormat = self.FORMATS
+        catalog.store.writes.tables.create_table(sent)
+        found = copy.deepcopy(catalog.get())
+        found.parameters["transactional"] = "true"
+        catalog.alter("t", found)
+        assert shown(catalog.get())["transactional"] == "true"
+
+    def test_one_of_both_is_not_enough(self, catalog: StoreUnderTest) -> None:
+        sent = parquet(transactional="true")
+        sent.sd.inputFormat = self.FORMATS[0]
+        with pytest.raises(ttypes.MetaException, match="must be stored using an ACID compliant format"):
+            catalog.store.writes.tables.create_table(sent)
