@@ -50,14 +50,21 @@ def run_class(
 
 
 def run_classes(
-    names: Sequence[str], directory: Path, class_path: str, properties: Mapping[str, str], options: Sequence[str] = ()
+    names: Sequence[str],
+    directory: Path,
+    class_path: str,
+    properties: Mapping[str, str],
+    options: Sequence[str] = (),
+    *,
+    java: str = "java",
+    timeout_s: float = CLASS_TIMEOUT_S,
 ) -> dict[str, Outcome]:
-    """Runs classes in one JVM, one after the other; each result contains all that JUnit printed. Raises like
-    `run_class`."""
+    """Runs classes in one JVM, one after the other; each result contains all that JUnit printed. `timeout_s` is for
+    one of them. Raises like `run_class`."""
     reports = directory / f"reports-{names[0].rpartition('.')[2]}"
     finished = subprocess.run(
         [
-            "java",
+            java,
             *options,
             *[f"-D{key}={value}" for key, value in properties.items()],
             "-cp",
@@ -72,7 +79,7 @@ def run_classes(
         ],
         capture_output=True,
         text=True,
-        timeout=CLASS_TIMEOUT_S * len(names),
+        timeout=timeout_s * len(names),
         cwd=directory,
     )
     output = finished.stdout + finished.stderr
