@@ -43,10 +43,16 @@ def dependency(artifact: str, more: str = "", without: Sequence[str] = ()) -> st
 
 
 def run_class(
-    name: str, directory: Path, class_path: str, properties: Mapping[str, str], options: Sequence[str] = ()
+    name: str,
+    directory: Path,
+    class_path: str,
+    properties: Mapping[str, str],
+    options: Sequence[str] = (),
+    *,
+    java: str = "java",
 ) -> Outcome:
     """Runs one class in this directory. Raises AssertionError if JUnit did not finish, or found no tests."""
-    return run_classes([name], directory, class_path, properties, options)[name]
+    return run_classes([name], directory, class_path, properties, options, java=java)[name]
 
 
 def run_classes(
