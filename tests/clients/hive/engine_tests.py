@@ -21,20 +21,48 @@ _SOURCES = (METASTORE_SOURCE, RUNNER)
 _FOLDER = f"{java_metastore.FOLDER}/engine-tests"
 
 
+#: They mock final classes, too, which Hive's release of Mockito can do in older Javas only.
+_MOCKS = (
+    "org.mockito:mockito-core:4.11.0",
+    "org.mockito:mockito-inline:4.11.0",
+    "net.bytebuddy:byte-buddy:1.12.23",
+    "net.bytebuddy:byte-buddy-agent:1.12.23",
+    "org.objenesis:objenesis:3.3",
+)
+
+
 def fetch() -> list[Path]:
     """The jar with the test classes, and the other jars that they need besides Hive's. Raises `FetchFailed`."""
-    return [artifact(one, _FOLDER) for one in (_TESTS, *LIBRARIES_OF_TESTS)]
+    replaced = tuple(one.rpartition(":")[0] for one in _MOCKS)
+    kept = [one for one in LIBRARIES_OF_TESTS if not one.startswith(replaced)]
+    return [artifact(one, _FOLDER) for one in (_TESTS, *kept, *_MOCKS)]
+
+
+def properties_for_compactions(database_url: str) -> dict[str, str]:
+    """What the classes need that run Hive's compactor in their process, or ask one query twice."""
+    url = "javax.jdo.option.ConnectionURL"
+    return {
+        # Each thread of the compactor takes several; and it adds a row to AUX_TABLE, which the tests empty, beside one
+        # that it has locked.
+        "datanucleus.connectionPool.maxPoolSize": "32",
+        url: f"{engine.of_database(database_url)[0][url]}?sessionVariables=tx_isolation='READ-COMMITTED'",
+        # As in the settings of Hive's own tests.
+        "hive.query.results.cache.enabled": "false",
+    }
 
 
 class EngineTests:
-    """Tests of the metastore at a URI, whose warehouse and database (for a user with a password) they access."""
+    """Tests of the metastore at a URI, whose warehouse and database (for a user with a password) they access.
+
+    The parent of the warehouse is the directory of the tests, if they have one.
+    """
 
     def __init__(
         self, directory: Path, uri: str, warehouse: Path, database_url: str, properties: Mapping[str, str]
     ) -> None:
         self._directory = directory
         # Classes with a directory of their own expect the warehouse in it.
-        self._link = warehouse.parent
+        self._data = warehouse.parent
         configuration = directory / "conf"
         configuration.mkdir(parents=True)
         (configuration / "log4j2.properties").write_text("rootLogger.level = off\n")
@@ -91,7 +119,7 @@ class EngineTests:
                 self._class_path,
                 RUNNER.stem,
                 name,
-                str(self._link),
+                str(self._data),
             ],
             capture_output=True,
             text=True,

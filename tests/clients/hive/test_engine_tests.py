@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.hive.client_tests import TRASH_INTERVAL_MIN
-from tests.clients.hive.engine_tests import PACKAGE, EngineTests
+from tests.clients.hive.engine_tests import PACKAGE, EngineTests, properties_for_compactions
 from tests.clients.hive.test_client_tests import with_password
 from tests.conftest import ServerLookup
 from tests.servers import server_process
@@ -21,9 +21,24 @@ _HIVE = ("testGetPartitionsWithMaxLimit", "testMetaStoreApiTiming", "testTable",
 _ON_HIVE = "fails on Hive 4.0.1's metastore as well, when it runs in a process of its own"
 _OF_CLIENT = "the client answers it itself for temporary tables, with a class that is not set here"
 
+_COMPACTOR_TEST = f"{PACKAGE}.ql.txn.compactor.CompactorTest"
+_ACID_FORMATS = [
+    f"{family}{direction}Format"
+    for family in (f"{PACKAGE}.ql.io.orc.Orc", f"{_COMPACTOR_TEST}$Mock")
+    for direction in ("Input", "Output")
+]
+
+_WITH_COMPACTIONS = ("ql.TestTxnCommands3", "ql.txn.compactor.")
+
 _TEMPORARY = "ql.metadata.TestSessionHiveMetastoreClient{}TempTable"
 
 CLASSES: dict[str, dict[str, str]] = {
+    "ql.TestTxnCommands3": dict.fromkeys(
+        ("testMajorCompactionAbortLeftoverFiles", "testMinorCompactionAbortLeftoverFiles"),
+        "asks the database for `hive_locks`, which MariaDB tells from `HIVE_LOCKS`",
+    ),
+    "ql.txn.compactor.TestInitiator": {},
+    "ql.txn.compactor.handler.TestAbortedTxnCleaner": {},
     "ql.TestTxnAddPartition": dict.fromkeys(
         ("addPartitionMMVectorized", "addPartitionRename", "addPartitionVectorized"), _ON_HIVE
     ),
@@ -93,7 +108,20 @@ CLASSES: dict[str, dict[str, str]] = {
 }
 """Each with its tests that fail and why."""
 
+_BY_THE_CLOCK = {"recoverFailedRemoteWorkers"}
+"""Tests that pass or do not by when they run: times of the database, in whole seconds, are compared."""
+
 _SETTINGS: dict[str, dict[str, object]] = {
+    # Tables of the compactor's tests have formats of their own, which implement Hive's interfaces. They count rows that
+    # housekeeping deletes.
+    **{
+        name.rpartition(".")[2]: {
+            "catalog.acid_formats": _ACID_FORMATS,
+            "transactions.housekeeping_interval_s": float("inf"),
+        }
+        for name in CLASSES
+        if name.startswith(_WITH_COMPACTIONS)
+    },
     "TestListPartitionsWithXIncludeParams": {"catalog.partition_request_limit": 100},
 }
 """What classes set for the metastore in their process."""
@@ -117,11 +145,11 @@ def test_hives_engine_tests_pass(database_servers: ServerLookup, tmp_path: Path,
         "warehouse.trash_interval_min": TRASH_INTERVAL_MIN,
         **_SETTINGS.get(name.rpartition(".")[2], {}),
     }
+    granted = with_password(url)
+    properties = properties_for_compactions(granted) if name.startswith(_WITH_COMPACTIONS) else {}
     with server_process(tmp_path / "server", url, settings) as server:
-        outcome = EngineTests(tmp_path / "tests", server.uri, warehouse, with_password(url), {}).run(
-            f"{PACKAGE}.{name}"
-        )
+        outcome = EngineTests(tmp_path / "tests", server.uri, warehouse, granted, properties).run(f"{PACKAGE}.{name}")
     databases.give_back(url)
     (tmp_path / "junit.txt").write_text(outcome.output)
     print(f"{name}: {outcome.ran} tests, failed: {sorted(outcome.failed)}", flush=True)
-    assert outcome.failed == set(CLASSES[name]), outcome.output[:20000]
+    assert outcome.failed - _BY_THE_CLOCK == set(CLASSES[name]), outcome.output[:20000]
