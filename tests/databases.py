@@ -308,8 +308,16 @@ def start_mariadb_replica(primary: DatabaseServer) -> DatabaseServer:
 
 
 def start_postgresql_standby(primary: DatabaseServer) -> DatabaseServer:
-    """Starts a hot standby of a server from `start_postgresql`. It has the primary's databases, and creates none."""
+    """Starts a hot standby of a server from `start_postgresql`. It has the primary's databases, and creates none.
+
+    :raises ServerMissing: the primary is of another release than the programs that are installed.
+    """
     server, basebackup = _postgresql("postgres"), _postgresql("pg_basebackup")
+    with primary.admin() as connection:
+        release = str(connection.exec_driver_sql("SHOW server_version").scalar_one()).partition(".")[0]
+    told = subprocess.run([basebackup, "--version"], check=True, capture_output=True, text=True).stdout
+    if f" {release}." not in told:
+        raise ServerMissing(f"install PostgreSQL {release}")
     directory, user = server_directory("postgres")
     data = directory / "data"
     source = primary.admin_url
