@@ -26,7 +26,7 @@ from benchmarks.restart import BYTES_A_PARTITION
 from benchmarks.scale import DATABASE, HOURS, TABLE, day_of
 
 PATIENCE_S: Final = 600.0
-REST_S: Final = 0.03
+RETRY_PAUSE_S: Final = 0.03
 WRITE_INTERVAL_S: Final = 1.0
 
 NOBODY, ONE_WRITER = "nobody writes", "one writer"
@@ -125,7 +125,7 @@ def _writing(address: str | None, partitions: int) -> Iterator[list[float]]:
 
 def _read(address: str, readers: int, partitions: int, seconds: float) -> list[float]:
     """Returns the milliseconds of each read."""
-    with reading(address, readers, partitions, rest_s=REST_S) as took_ms:
+    with reading(address, readers, partitions, rest_s=RETRY_PAUSE_S) as took_ms:
         time.sleep(seconds)
     return took_ms()
 

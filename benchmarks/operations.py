@@ -26,7 +26,7 @@ def _arguments(method: str, **values: Any) -> Any:
 def read_operations(plan: CatalogPlan, *, plain_get_table: bool) -> list[Operation]:
     """Returns the reads with bars."""
     small = [one for one in plan.tables_planned() if not one.partitions]
-    asked = small[:: max(1, len(small) // 64)][:64]
+    requested = small[:: max(1, len(small) // 64)][:64]
     hundred, thousand, large = "part_100", "part_1000", "part_large"
     database = "bench_00"
     names = [one.name for one in small if one.database == "bench_01"][:50]
@@ -45,7 +45,7 @@ def read_operations(plan: CatalogPlan, *, plain_get_table: bool) -> list[Operati
     def partitioned(name: str, method: str, table: str, **values: Any) -> Operation:
         return Operation(name, method, [_arguments(method, db_name=database, tbl_name=table, **values)])
 
-    tables = [get_table(one.database, one.name) for one in asked]
+    tables = [get_table(one.database, one.name) for one in requested]
     objects = ttypes.GetTablesRequest(dbName="bench_01", tblNames=names)
     return [
         Operation("get_table", tables[0][0], [arguments for _, arguments in tables]),

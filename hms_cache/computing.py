@@ -119,7 +119,7 @@ class Turns:
     def first(self) -> Iterator[None]:
         """Marks a call with priority: no turn begins inside the block, for up to `courtesy_s`."""
         with self._lock:
-            self._look()
+            self._start_free_turn()
             self._first += 1
             self._first_since_s = time.monotonic()
         try:
@@ -127,7 +127,7 @@ class Turns:
         finally:
             with self._lock:
                 self._first -= 1
-                self._look()
+                self._start_free_turn()
 
     def _is_withheld(self, now_s: float) -> bool:
         """Whether a free turn must not begin yet. The caller holds the lock."""
@@ -162,15 +162,15 @@ class Turns:
                 if self._owner is not None and time.monotonic() - self._since_s >= self._slice_s:
                     self._hand_on()  # the owner continues without a turn
                 else:
-                    self._look()
+                    self._start_free_turn()
 
     def _hand_on(self) -> None:
         """Ends the turn, and starts the next one unless a call with priority runs. The caller holds the lock."""
         self._owner = None
         self._free_since_s = time.monotonic()
-        self._look()
+        self._start_free_turn()
 
-    def _look(self) -> None:
+    def _start_free_turn(self) -> None:
         """Starts a free turn if a thread waits for it and it need not be delayed. The caller holds the lock."""
         if self._owner is not None:
             return

@@ -38,7 +38,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop() if uvloop is not None else asyncio.new_event_loop()
 
 
-def ask_for_short_slices() -> bool:
+def use_short_thread_slices() -> bool:
     """Asks Linux to run this thread soon after it wakes, for a short time. Its share of the processor does not change.
 
     Returns False, and changes nothing, if the system does not support this (Linux does since 6.12) or does not allow

@@ -34,8 +34,8 @@ def measure_trusted(comparison: Comparison) -> None:
             ttypes.AllocateTableWriteIdsRequest(dbName=database, tableName=name, txnIds=[txn])
         )
         client.commit_txn(ttypes.CommitTxnRequest(txnid=txn))
-        asked = ttypes.GetValidWriteIdsRequest(fullTableNames=[f"{database}.{name}"])
-        lists = client.get_valid_write_ids(asked).tblValidWriteIds[0]
+        requested = ttypes.GetValidWriteIdsRequest(fullTableNames=[f"{database}.{name}"])
+        lists = client.get_valid_write_ids(requested).tblValidWriteIds[0]
         request.validWriteIdList = f"{lists.fullTableName}:{lists.writeIdHighWaterMark}:{_MAX_LONG}::"
         operation = Operation(
             "get_table, write ids", "get_table_req", [METHODS["get_table_req"].args_class(req=request)]

@@ -100,7 +100,7 @@ def token_in(authorization: str) -> str:
     return ""
 
 
-def who(request: Request) -> str:
+def requester(request: Request) -> str:
     """The user in the log and on the page of operations.
 
     A worker that forwards a command sends the user's name; this is accepted only through a socket file, which only this

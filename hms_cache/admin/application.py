@@ -57,7 +57,7 @@ def build_application(
         sources.metrics.events.age.set_function(lambda: poller.statistics().seconds_since_current)
 
     async def metrics(request: Request) -> Response:
-        others = await siblings.ask_all(request, METRICS_TIMEOUT_S)
+        others = await siblings.query_all(request, METRICS_TIMEOUT_S)
         texts = {index: body for index, (status, body) in others.items() if status == 200}
         sources.metrics.server.unreached_workers.set(len(others) - len(texts))
         own = sources.metrics.text()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hms_cache.authentication.bearer_tokens import Bearer, BearerTokens, looks_like_a_token
+from hms_cache.authentication.bearer_tokens import Bearer, BearerTokens, is_token_shaped
 from hms_cache.authentication.mechanism import AuthenticationError
 
 CHECKS_AT_ONCE = 4
@@ -23,7 +23,7 @@ class Bearers:
         bearer = self._tokens.known_bearer(token)
         if bearer is not None:
             return bearer
-        if not looks_like_a_token(token):
+        if not is_token_shaped(token):
             raise AuthenticationError("the token is missing or wrong")
         async with self._places:
             return await asyncio.to_thread(self._tokens.check_bearer, token)

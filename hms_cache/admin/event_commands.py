@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from hms_cache.admin.access import refusal, who
+from hms_cache.admin.access import refusal, requester
 from hms_cache.admin.commands.subject import CommandError, whole_number
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
@@ -43,7 +43,7 @@ class EventRoutes:
         if poller is None:
             return PlainTextResponse(f"there is no cache: {self._sources.cache_off_reason}\n", 409)
         own = await run_in_threadpool(self._carry_out, poller, request)
-        others = await self._siblings.ask_all(request) if own.status_code not in (400, 404) else {}
+        others = await self._siblings.query_all(request) if own.status_code not in (400, 404) else {}
         if not others:
             return own
         answers = {str(self._siblings.own_index): _worker_reply(own.status_code, bytes(own.body).decode())}
@@ -54,7 +54,7 @@ class EventRoutes:
         return JSONResponse(body, 200 if agreed else 502)
 
     def _carry_out(self, poller: Poller, request: Request) -> Response:
-        name, by = request.path_params["command"], who(request)
+        name, by = request.path_params["command"], requester(request)
         operation = self._sources.operations.begin("command", f"events {name}", str(request.query_params), by)
         outcome = "ok"
         try:

@@ -46,16 +46,16 @@ class DatabaseProbe:
     """
 
     def __init__(
-        self, ask: Callable[[], int], clock: Clock, start_thread: Callable[[Callable[[], None]], None]
+        self, read_position: Callable[[], int], clock: Clock, start_thread: Callable[[Callable[[], None]], None]
     ) -> None:
-        self._ask = ask
+        self._read_position = read_position
         self._clock = clock
         self._start_thread = start_thread
         self._lock = threading.Lock()
         self._answered = threading.Condition(self._lock)
-        self._asked_at_s = float("-inf")
+        self._requested_at_s = float("-inf")
         self._finished_at_s = float("-inf")
-        self._asking = False
+        self._probing = False
         self._error: str | None = "not asked yet"
         self._traced: str | None = None
         """The failure whose trace was logged last. Used only by the probing thread."""
@@ -80,28 +80,28 @@ class DatabaseProbe:
     def _begin_if_due(self) -> None:
         """Called under the lock."""
         now_s = self._clock.monotonic_s()
-        if not self._asking and now_s - self._finished_at_s > PROBE_VALID_S:
-            self._asking = True
-            self._asked_at_s = now_s
+        if not self._probing and now_s - self._finished_at_s > PROBE_VALID_S:
+            self._probing = True
+            self._requested_at_s = now_s
             try:
                 self._start_thread(self._probe)
             except RuntimeError as error:  # the system has no more threads at the moment: the next call tries again
-                self._asking = False
+                self._probing = False
                 self._error = str(error)
 
     def error(self) -> str | None:
         """Why the database cannot be used now; None if it answers. Waits at most :data:`PROBE_TIMEOUT_S`."""
         with self._lock:
             self._begin_if_due()
-            if not self._answered.wait_for(lambda: not self._asking, PROBE_TIMEOUT_S):
-                return f"the database has not answered for {self._clock.monotonic_s() - self._asked_at_s:.0f} s"
+            if not self._answered.wait_for(lambda: not self._probing, PROBE_TIMEOUT_S):
+                return f"the database has not answered for {self._clock.monotonic_s() - self._requested_at_s:.0f} s"
             return self._error
 
     def _probe(self) -> None:
         error: str | None = None
         log_end: int | None = None
         try:
-            log_end = self._ask()
+            log_end = self._read_position()
         except DatabaseUnavailableError as failure:
             error = str(failure)
         except Exception as failure:
@@ -113,7 +113,7 @@ class DatabaseProbe:
             self._error = error
             if log_end is not None:
                 self._log_end = log_end
-            self._asking = False
+            self._probing = False
             self._finished_at_s = self._clock.monotonic_s()
             self._answered.notify_all()
 

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from hms_cache.admin.access import refusal, who
+from hms_cache.admin.access import refusal, requester
 from hms_cache.admin.sources import AdminSources
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.store.locks.owners import LockIsLive
@@ -34,7 +34,7 @@ class LockRoutes:
         force = request.query_params.get("force", "false")
         if force not in ("true", "false"):
             return PlainTextResponse("force must be true or false\n", 400)
-        return await run_in_threadpool(self._release, int(text), force == "true", who(request))
+        return await run_in_threadpool(self._release, int(text), force == "true", requester(request))
 
     def _release(self, lock_id: int, force: bool, by: str) -> Response:
         name = "locks release --force" if force else "locks release"

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from hms_cache.admin.access import who
+from hms_cache.admin.access import requester
 from hms_cache.admin.threads import on_own_thread
 from hms_cache.values import frozen
 
@@ -84,7 +84,7 @@ class Siblings:
             return []
         return [_stream(one, target_of(request), _headers(request)) for one in self.others()]
 
-    async def ask_all(self, request: Request, timeout_s: float = ANSWER_TIMEOUT_S) -> dict[int, tuple[int, str]]:
+    async def query_all(self, request: Request, timeout_s: float = ANSWER_TIMEOUT_S) -> dict[int, tuple[int, str]]:
         """Forwards the request to every other worker. Returns status and text by worker; status 0 for one not
         reached."""
         if PASSED_ON in request.headers:
@@ -99,7 +99,7 @@ class Siblings:
 
 def _headers(request: Request) -> dict[str, str]:
     # Quoted: a user name may contain any characters, and headers only Latin-1.
-    headers = {PASSED_ON: "1", "x-commanded-by": quote(who(request), safe=" :@")}
+    headers = {PASSED_ON: "1", "x-commanded-by": quote(requester(request), safe=" :@")}
     for name in ("authorization", "accept"):
         if name in request.headers:
             headers[name] = request.headers[name]

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from thrift.Thrift import TException
 
 from hms_cache.app.database import open_database, require_served_schema
-from hms_cache.app.peers import ask_peer
+from hms_cache.app.peers import read_peer_settings
 from hms_cache.app.security.checks import check_security, is_loopback
 from hms_cache.client import Authentication, AuthenticationRefusedError, CredentialsError
 from hms_cache.client.authentication.values import UNAUTHENTICATED
@@ -355,13 +355,13 @@ def _removing_new_directories(warehouse: Warehouse, root: AllowedLocation) -> It
                 os.rmdir(path)
 
     where = file_system_of(root)
-    made = warehouse.ask(where, "look", f"Cannot look at {root}", missing) if root.is_local else []
+    made = warehouse.run_operation(where, "look", f"Cannot look at {root}", missing) if root.is_local else []
     was_there = root.is_local or warehouse.is_directory(root)
     try:
         yield
     finally:
         if made:
-            warehouse.ask(where, "remove", f"Cannot remove {root}", remove)
+            warehouse.run_operation(where, "remove", f"Cannot remove {root}", remove)
         elif not was_there:
             warehouse.remove_empty_directory(root)
 
@@ -369,8 +369,10 @@ def _removing_new_directories(warehouse: Warehouse, root: AllowedLocation) -> It
 def _check_addresses(findings: Findings, settings: Settings) -> None:
     """A site file has the addresses of metastores for clients, but none to listen on: the default is the loopback
     address."""
-    told = [urlsplit(uri.strip()).hostname or "" for uri in settings.server.advertised_uris.split(",") if uri.strip()]
-    elsewhere = [host for host in told if not is_loopback(host)]
+    advertised = [
+        urlsplit(uri.strip()).hostname or "" for uri in settings.server.advertised_uris.split(",") if uri.strip()
+    ]
+    elsewhere = [host for host in advertised if not is_loopback(host)]
     if elsewhere and all(is_loopback(port.host) for port in settings.server.ports()):
         findings.warning(
             f"server.advertised_uris names {', '.join(elsewhere)}, but the server listens on {settings.server.host},"
@@ -381,7 +383,7 @@ def _check_addresses(findings: Findings, settings: Settings) -> None:
 
 def _check_peer(findings: Findings, settings: Settings, address: str, authentication: Authentication) -> None:
     try:
-        peer = ask_peer(address, authentication)
+        peer = read_peer_settings(address, authentication)
     except (AuthenticationRefusedError, CredentialsError, ConfigurationError) as error:
         findings.error(
             f"the peer {address} cannot be asked: {error}",

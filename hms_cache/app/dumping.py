@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hms_cache.app.background import BackgroundTask
-from hms_cache.app.warming import processor_time_of_calls_s, rest_s
+from hms_cache.app.warming import pause_s, processor_time_of_calls_s
 from hms_cache.cache.dump.capture import capture
 from hms_cache.cache.dump.restore import Restore
 from hms_cache.cache.dump.writing import Identity, write_dump
@@ -118,28 +118,28 @@ class Dumping:
         started_s, before_s = time.monotonic(), processor_time_of_calls_s()
         if not self._restore.step():
             return _DONE_PAUSE_S
-        return rest_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
+        return pause_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
 
     def _write_again(self) -> float:
         bytes_per_s = self._settings.dump_bytes_per_s
 
-        def rest(written: int) -> None:
+        def pause(written: int) -> None:
             if self._stopping.wait(written / bytes_per_s):
                 raise _GivenUp
 
-        self._write(rest, self._stopping)
+        self._write(pause, self._stopping)
         return self._settings.dump_interval_s
 
     def _write_last(self) -> None:
         end_s = time.monotonic() + _LAST_WRITE_S
 
-        def rest(written: int) -> None:
+        def pause(written: int) -> None:
             if time.monotonic() > end_s:
                 raise _GivenUp
 
-        self._write(rest, threading.Event())
+        self._write(pause, threading.Event())
 
-    def _write(self, rest: Callable[[int], None], wait: threading.Event) -> None:
+    def _write(self, pause: Callable[[int], None], wait: threading.Event) -> None:
         """Writes the dump unless nothing has changed. A failure is counted, and the previous dump stays."""
         if not self._is_ours or self.is_reading or self._poller.status is not PollerStatus.ACTIVE:
             return
@@ -155,7 +155,7 @@ class Dumping:
             self._metrics.dump_writes.add(("unproven",))
             return
         try:
-            size = write_dump(self._path, captured, identity, rest, lambda take: self._take_name(take, removals))
+            size = write_dump(self._path, captured, identity, pause, lambda take: self._take_name(take, removals))
         except _GivenUp:
             return
         except OSError as error:

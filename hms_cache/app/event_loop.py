@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from hms_cache.event_loops import ask_for_short_slices, new_event_loop
+from hms_cache.event_loops import new_event_loop, use_short_thread_slices
 
 Result = TypeVar("Result")
 
@@ -55,7 +55,7 @@ class EventLoopThread:
         self._loop.close()
 
     def _run(self) -> None:
-        ask_for_short_slices()
+        use_short_thread_slices()
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
         tasks = asyncio.all_tasks(self._loop)

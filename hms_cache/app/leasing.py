@@ -52,7 +52,7 @@ class CacheMemory:
 
     def verify(self) -> bool:
         """Whether the last applied event is still in the log unchanged (P7)."""
-        return self.caching.poller.look().outcome in (StepOutcome.CAUGHT_UP, StepOutcome.MORE)
+        return self.caching.poller.step_with_proof().outcome in (StepOutcome.CAUGHT_UP, StepOutcome.MORE)
 
 
 def start_lease(
@@ -87,11 +87,11 @@ def start_lease(
     caching.cache.freshness.lease = state
     database.renewal_listeners.append(own.renew)
     _show(membership, caching, metrics)
-    _tell_of_lost_commits(database)
+    _log_lost_commits(database)
     return membership
 
 
-def _tell_of_lost_commits(database: Database) -> None:
+def _log_lost_commits(database: Database) -> None:
     with database.checking() as connection:
         risky = settings_that_lose_commits(connection)
     if risky:

@@ -155,7 +155,7 @@ def _tls(sources: AdminSources) -> TlsPort | None:
     if not settings.admin.tls_enabled:
         return None
     return TlsPort(
-        server_context(settings.server, asks_clients=False),
+        server_context(settings.server, requests_client_certificates=False),
         settings.server.tls_handshake_timeout_s,
         lambda data: _PLAIN_REFUSAL,
         None,

@@ -300,7 +300,7 @@ def on_each_socket(
     turns = cache(partial(Turns, network_of=network_of))
     """One object for the loop of all sockets."""
 
-    class FirstLook(asyncio.Protocol):
+    class InitialProtocol(asyncio.Protocol):
         """Used until the kind of the socket is known."""
 
         def __init__(self, **options: Any) -> None:
@@ -313,4 +313,4 @@ def on_each_socket(
             transport.set_protocol(made)
             made.connection_made(transport)
 
-    return FirstLook
+    return InitialProtocol

@@ -38,7 +38,7 @@ class PeerSettings:
     """Managed tables that are not transactional become external ones, which is Hive 4's default."""
 
 
-def ask_peer(address: str, authentication: Authentication) -> PeerSettings:
+def read_peer_settings(address: str, authentication: Authentication) -> PeerSettings:
     """Reads the settings of a metastore at ``thrift://host:port`` (or ``host:port``, ``thrift+tls://host:port``,
     ``https://…``).
 

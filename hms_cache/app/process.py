@@ -66,12 +66,12 @@ class Inherited:
 def run(
     load: Callable[[], Configuration],
     announce: Callable[[str], None] = print_ready,
-    tell_reload: Callable[[bool], None] = lambda is_taken: None,
+    report_reload: Callable[[bool], None] = lambda is_applied: None,
     inherited: Inherited | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT, then drains and returns. SIGHUP reloads the configuration.
 
-    ``announce`` is called with the URI when the server is ready, ``tell_reload`` with the result of each reload;
+    ``announce`` is called with the URI when the server is ready, ``report_reload`` with the result of each reload;
     ``inherited``: set in one of several workers. Raises ``ConfigurationError`` or ``StartupError`` before the start,
     with nothing left running.
     """
@@ -97,7 +97,7 @@ def run(
         try:
             announce(uri)
             while not signals.wait():
-                _reload(service, load, worker, tell_reload)
+                _reload(service, load, worker, report_reload)
             _log.info("stopping")
         finally:
             service.stop()
@@ -129,23 +129,23 @@ def tune_interpreter() -> None:
 
 
 def _reload(
-    service: Service, load: Callable[[], Configuration], worker: int | None, tell: Callable[[bool], None]
+    service: Service, load: Callable[[], Configuration], worker: int | None, report: Callable[[bool], None]
 ) -> None:
     """Applies the settings that a running server can apply, and logs those that need a restart. An invalid
     configuration changes nothing.
 
-    `tell` is called with the result before it is logged: a reader of the log may end this process, and its successor
+    `report` is called with the result before it is logged: a reader of the log may end this process, and its successor
     starts with what was reported.
     """
     try:
         configuration = load()
     except ConfigurationError as error:
-        tell(False)
+        report(False)
         for problem in error.problems:
             _log.error("not reloaded: %s", problem)
         return
     except Exception:
-        tell(False)
+        report(False)
         _log.exception("not reloaded")  # the server continues after any error
         return
     audit_output = None
@@ -153,17 +153,17 @@ def _reload(
         audit_output = open_audit_output(configuration.settings.server, configuration.settings.log, worker)
         taken, refused = service.reload(configuration)
     except StartupError as error:
-        tell(False)
+        report(False)
         close_audit_output(audit_output or [])
         _log.error("not reloaded: %s", error)
         return
     except Exception:
-        tell(False)
+        report(False)
         close_audit_output(audit_output or [])
         _log.exception("not reloaded, or only in part")
         return
     use_audit_output(audit_output)
-    tell(True)
+    report(True)
     set_up_logging(configuration.settings.log)
     _log.info("reloaded: %s", ", ".join(taken) or "nothing that a running server can take has changed")
     if refused:

@@ -28,7 +28,7 @@ from hms_cache.app.leasing import show_unannounced, start_lease
 from hms_cache.app.management import Management, start_management
 from hms_cache.app.positions import position_source
 from hms_cache.app.security.authorization import (
-    asking_authorizer,
+    external_authorizer,
     follow_grants,
     keep_current,
     policy_file,
@@ -51,8 +51,8 @@ from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.app.worker_heartbeats import BEAT_INTERVAL_S, Heartbeat
 from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.authentication.listener_tokens import ListenerTokens
-from hms_cache.authorization.asking import AskingAuthorizer
 from hms_cache.authorization.decisions import Authorizer
+from hms_cache.authorization.external import ExternalAuthorizer
 from hms_cache.authorization.grouped_policy import GroupedPolicy
 from hms_cache.authorization.known_groups import KnownGroups
 from hms_cache.authorization.policy_file import PolicyFile
@@ -172,8 +172,8 @@ class Service:
                         stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
             groups = directory_groups(self._settings)
             if groups is not None:
-                asked = groups.outcomes
-                self.metrics.server.directory_groups.include(lambda: {(outcome,): n for outcome, n in asked.items()})
+                outcomes = groups.outcomes
+                self.metrics.server.directory_groups.include(lambda: {(outcome,): n for outcome, n in outcomes.items()})
             self._authorize(stores, groups if self._settings.authorization.directory_groups else None, starting)
             reads = self._cached(stores, database, starting)
             tokens = token_manager(
@@ -239,7 +239,7 @@ class Service:
             take.append(self._ports.renewed(configuration.settings.server.model_copy(update=listeners)))
         has_certificate = configuration.settings.server.tls_certificate_file is not None
         if self.management is not None and self.management.tls is not None and has_certificate:
-            context = server_context(configuration.settings.server, asks_clients=False)
+            context = server_context(configuration.settings.server, requests_client_certificates=False)
             take.append(partial(setattr, self.management.tls, "context", context))
         if self._certificate_end is not None and has_certificate:
             # Which ports have TLS does not change after the start.
@@ -284,7 +284,7 @@ class Service:
             self._siblings.memory_directory,
             writes_files=not self._siblings.own_index,
         )
-        if isinstance(self._authorizer, AskingAuthorizer):
+        if isinstance(self._authorizer, ExternalAuthorizer):
             follow_grants(self._settings, self._authorizer, self._caching.cache)
         self._caching.start(starting)
         if self._settings.cache.exactness == "lease":
@@ -443,7 +443,7 @@ class Service:
                 self._authorizer = GroupedPolicy(policy, groups)
             return
         service = policy_service(self._settings)
-        self._authorizer = asking_authorizer(self._settings, stores.auxiliary.rights, service, groups)
+        self._authorizer = external_authorizer(self._settings, stores.auxiliary.rights, service, groups)
         if service is not None:
             metrics.policy_requests.include(lambda: {(outcome,): n for outcome, n in service.outcomes.items()})
 

@@ -32,25 +32,25 @@ class Signals:
             signal.signal(number, _note_only)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (*STOP, RELOAD))
 
-    def heard(self, timeout_s: float | None = None) -> frozenset[int]:
+    def received(self, timeout_s: float | None = None) -> frozenset[int]:
         """Waits for signals, at most `timeout_s`; returns those received."""
         ready, _, _ = select.select([self._reading], [], [], timeout_s)
         return frozenset(os.read(self._reading, select.PIPE_BUF)) if ready else frozenset()
 
-    def heard_beside(self, file: int, timeout_s: float) -> tuple[bool, frozenset[int]]:
+    def received_or_readable(self, file: int, timeout_s: float) -> tuple[bool, frozenset[int]]:
         """Waits for the file or signals, at most `timeout_s`; returns whether the file is readable, and the signals
         received."""
         ready, _, _ = select.select([self._reading, file], [], [], timeout_s)
-        heard = frozenset(os.read(self._reading, select.PIPE_BUF)) if self._reading in ready else frozenset()
-        return file in ready, heard
+        received = frozenset(os.read(self._reading, select.PIPE_BUF)) if self._reading in ready else frozenset()
+        return file in ready, received
 
     def wait(self) -> bool:
         """Waits for a stop (True) or a reload (False). Several reloads count as one, and a stop takes precedence."""
         while True:
-            heard = self.heard()
-            if heard & STOP:
+            received = self.received()
+            if received & STOP:
                 return True
-            if RELOAD in heard:
+            if RELOAD in received:
                 return False
 
     def close(self) -> None:

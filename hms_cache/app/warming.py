@@ -37,7 +37,7 @@ _FIRST_POSITION_TIMEOUT_S = 30.0
 #: same priority as all others: on saturated processors calls would always be delayed. With 100,000 partitions on two
 #: processors the prewarm takes 3 to 5 s without calls, and 90 to 150 s beside four clients that never pause, whose p99
 #: stays below twice that of a warm server; without rests it would take 5 s, and their p99 would be 10 ms.
-_REST_SHARE = 100.0
+_PAUSE_SHARE = 100.0
 
 #: Interval of checks, after everything is loaded, whether the cache was reset and the prewarm has to start again.
 _RESET_PAUSE_S = 1.0
@@ -163,7 +163,7 @@ class Warming:
         if task.step():
             if task.is_waiting:
                 return _WAITING_PAUSE_S
-            return rest_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
+            return pause_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
         with self._lock:
             assert self.prewarm is not None
             if self.prewarm.outage_at_s is None:
@@ -189,10 +189,10 @@ class Warming:
         return _USAGE_INTERVAL_S
 
 
-def rest_s(took_s: float, busy_s: float) -> float:
+def pause_s(took_s: float, busy_s: float) -> float:
     """How long to rest after a batch of this duration, during which calls used `busy_s` of processor time."""
     share = min(1.0, max(0.0, busy_s / took_s)) if took_s else 0.0
-    return took_s * share**2 * _REST_SHARE
+    return took_s * share**2 * _PAUSE_SHARE
 
 
 def processor_time_of_calls_s() -> float:

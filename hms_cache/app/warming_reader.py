@@ -98,7 +98,7 @@ class Answering:
         self._read = read
         self._sends_files = sends_files
         self._now_s = now_s
-        self._first_asked_s: float | None = None
+        self._first_requested_s: float | None = None
         self.reads = 0
         """Number of reads of the database."""
 
@@ -109,28 +109,28 @@ class Answering:
             if group:
                 self._answer(group)
             else:
-                self._hear(pause_s)
+                self._receive(pause_s)
 
     def _next_group(self) -> tuple[list[_Caller], float | None]:
         """The callers to answer next; if there are none, how long to wait for more (None: until one asks)."""
-        asking = [one for one in self._callers if one.wanted is not None]
-        if not asking:
+        waiting = [one for one in self._callers if one.wanted is not None]
+        if not waiting:
             return [], None
         awaited = [one for one in self._callers if one.wanted is None and not one.is_late]
         if awaited:
-            end_s = min(one.since_s for one in asking) + PATIENCE_S
-            if self._first_asked_s is not None and not all(one.answers for one in awaited):
-                end_s = max(end_s, self._first_asked_s + FIRST_PATIENCE_S)
+            end_s = min(one.since_s for one in waiting) + PATIENCE_S
+            if self._first_requested_s is not None and not all(one.answers for one in awaited):
+                end_s = max(end_s, self._first_requested_s + FIRST_PATIENCE_S)
             left_s = end_s - self._now_s()
             if left_s > 0:
                 return [], left_s
             for one in awaited:
                 one.is_late = True
         # The caller that is furthest behind comes first, until it has caught up with the others.
-        behind = min(asking, key=lambda one: one.answers)
-        return [one for one in asking if one.wanted == behind.wanted], None
+        behind = min(waiting, key=lambda one: one.answers)
+        return [one for one in waiting if one.wanted == behind.wanted], None
 
-    def _hear(self, pause_s: float | None) -> None:
+    def _receive(self, pause_s: float | None) -> None:
         silent = {one.connection: one for one in self._callers if one.wanted is None}
         for ready in wait(list(silent), pause_s):
             caller = silent[ready]  # type: ignore[index]
@@ -141,8 +141,8 @@ class Answering:
                 caller.connection.close()
                 continue
             caller.since_s, caller.is_late = self._now_s(), False
-            if self._first_asked_s is None:
-                self._first_asked_s = caller.since_s
+            if self._first_requested_s is None:
+                self._first_requested_s = caller.since_s
 
     def _answer(self, group: Sequence[_Caller]) -> None:
         wanted = group[0].wanted
@@ -187,10 +187,10 @@ def receive_files(connection: Connection, count: int) -> list[int]:
         with socket.socket(fileno=os.dup(connection.fileno())) as wire:
             while len(files) < count:
                 expected = min(FILES_AT_ONCE, count - len(files))
-                said, some, _, _ = socket.recv_fds(wire, 1, expected, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+                data, some, _, _ = socket.recv_fds(wire, 1, expected, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
                 files += some
                 # At its limit of open files, the system delivers only some of them, and the rest is lost.
-                if not said or len(some) < expected:
+                if not data or len(some) < expected:
                     raise OSError("open files were lost on their way: this process may open no more")
     except BaseException:
         for file in files:

@@ -12,7 +12,7 @@ from typing import Final
 
 BEAT_INTERVAL_S: Final = 1.0
 
-_LOOKS: Final = 10
+_CHECKS_PER_TIMEOUT: Final = 10
 """Number of checks within the time after which a worker counts as hanging."""
 
 _NUMBER_BYTES: Final = 8
@@ -64,16 +64,16 @@ class HangWatch:
     def __init__(self, timeout_s: float, is_stopped: Callable[[int], bool]) -> None:
         self._timeout_s = timeout_s
         self._is_stopped = is_stopped
-        self.interval_s = max(timeout_s / _LOOKS, BEAT_INTERVAL_S)
+        self.interval_s = max(timeout_s / _CHECKS_PER_TIMEOUT, BEAT_INTERVAL_S)
         """Interval between checks."""
-        self._looked_s: float | None = None
+        self._checked_s: float | None = None
         self._seen: dict[int, tuple[int, float]] = {}
         """By process id: its counter, and how long it has not changed."""
 
-    def look(self, now_s: float, beats: Mapping[int, int]) -> list[int]:
+    def hanging(self, now_s: float, beats: Mapping[int, int]) -> list[int]:
         """The processes that hang. `beats`: the counter of each process."""
-        passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, 1.5 * self.interval_s)
-        self._looked_s = now_s
+        passed_s = 0.0 if self._checked_s is None else min(now_s - self._checked_s, 1.5 * self.interval_s)
+        self._checked_s = now_s
         seen: dict[int, tuple[int, float]] = {}
         for process, count in beats.items():
             before, silent_s = self._seen.get(process, (0, 0.0))

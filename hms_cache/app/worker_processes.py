@@ -51,7 +51,7 @@ machine."""
 
 _START_TIMEOUT_S = 120.0
 
-_LOOK_AGAIN_S = 0.1
+_RECHECK_INTERVAL_S = 0.1
 
 _ANSWER_PATIENCE_S = 10.0
 """How long a successor waits for a worker to report the result of a reload; a worker that hangs does not report it."""
@@ -60,7 +60,7 @@ _ABORT_PATIENCE_S = 10.0
 """How long a hanging worker may take to end after SIGABRT (it writes its stacks and, if the system is configured so, a
 core file) before it is killed."""
 
-_TAKEN, _REFUSED = b"+", b"-"
+_APPLIED, _REFUSED = b"+", b"-"
 """A worker's report about a reload, sent after the line with its URI."""
 
 _IN_ORDER = (0, *(-number for number in STOP))
@@ -111,7 +111,7 @@ class _Workers:
         """Due time and index of workers to restart."""
         self._heartbeats = Heartbeats(siblings.count)
         self._hang_watch = HangWatch(configuration.settings.server.worker_timeout_s, is_stopped)
-        self._next_look_s = 0.0
+        self._next_check_s = 0.0
         self._ending: dict[int, float] = {}
         """Hanging workers that have been ordered to end, with their deadlines."""
         self._lost = [0] * siblings.count
@@ -132,7 +132,7 @@ class _Workers:
         # The first one creates what is missing (an embedded database's schema); the others find it.
         for index in range(self._siblings.count):
             while not self._is_reload_settled():
-                self._hear(self._signals.heard(_LOOK_AGAIN_S))
+                self._handle_signals(self._signals.received(_RECHECK_INTERVAL_S))
             if self._is_stopping:
                 return None
             try:
@@ -155,7 +155,7 @@ class _Workers:
         Raises HmsCacheError if one of them did not end in order.
         """
         while self._is_any_left():
-            self._hear(self._signals.heard(self._pause_s()))
+            self._handle_signals(self._signals.received(self._pause_s()))
             self._fill_places()
             self._end_hanging()
         if self._badly_ended:
@@ -163,21 +163,21 @@ class _Workers:
 
     def _pause_s(self) -> float | None:
         """How long to wait for signals before other work is due; None: no limit."""
-        moments = [due_s for due_s, _ in self._due]
+        due_times_s = [due_s for due_s, _ in self._due]
         if finite_s(self._hang_watch.interval_s) is not None and not self._is_stopping:
-            moments.append(self._next_look_s)
-        return max(0.0, min(moments) - time.monotonic()) if moments else None
+            due_times_s.append(self._next_check_s)
+        return max(0.0, min(due_times_s) - time.monotonic()) if due_times_s else None
 
     def _end_hanging(self) -> None:
         """Ends workers whose event loop is blocked. Not during a shutdown, which may take long and is left to its
         initiator."""
         now_s = time.monotonic()
-        if self._is_stopping or now_s < self._next_look_s:
+        if self._is_stopping or now_s < self._next_check_s:
             return
-        self._next_look_s = now_s + self._hang_watch.interval_s
+        self._next_check_s = now_s + self._hang_watch.interval_s
         beats = {process: self._heartbeats.beats(index) for process, (index, _) in self._running.items()}
         self._ending = {process: end_s for process, end_s in self._ending.items() if process in beats}
-        for process in self._hang_watch.look(now_s, beats):
+        for process in self._hang_watch.hanging(now_s, beats):
             if process not in self._ending:
                 index, _ = self._running[process]
                 _log.error(
@@ -226,8 +226,8 @@ class _Workers:
             end_with_parent(parent)
             run(
                 self._loading(siblings),
-                announce=lambda uri: _tell(writing, f"{uri}\n".encode()),
-                tell_reload=lambda is_taken: _tell(writing, _TAKEN if is_taken else _REFUSED),
+                announce=lambda uri: _write_report(writing, f"{uri}\n".encode()),
+                report_reload=lambda is_applied: _write_report(writing, _APPLIED if is_applied else _REFUSED),
                 inherited=Inherited(
                     siblings,
                     self._positions,
@@ -275,35 +275,35 @@ class _Workers:
         self._awaited = process
         end_s = time.monotonic() + _START_TIMEOUT_S
         while (left_s := end_s - time.monotonic()) > 0:
-            is_told, heard = self._signals.heard_beside(reading, left_s)
-            self._hear(heard)
-            if is_told or self._is_stopping:
+            is_readable, received = self._signals.received_or_readable(reading, left_s)
+            self._handle_signals(received)
+            if is_readable or self._is_stopping:
                 self._awaited = 0
-                return _line(reading) if is_told else ""
+                return _line(reading) if is_readable else ""
         return ""
 
     def _give_up(self) -> None:
         """Ends all workers, including those that serve already."""
         self._stop()
         while self._is_any_left():
-            self._signals.heard()
+            self._signals.received()
 
     def _stop(self) -> None:
         self._is_stopping = True
         self._due.clear()
-        self._tell_all(signal.SIGTERM)
+        self._signal_all(signal.SIGTERM)
 
-    def _hear(self, heard: frozenset[int]) -> None:
-        if heard & STOP:
+    def _handle_signals(self, received: frozenset[int]) -> None:
+        if received & STOP:
             self._stop()
-        elif RELOAD in heard:
+        elif RELOAD in received:
             self._listen_to_all()
             self._reload_reports.clear()  # reports about earlier reloads
             # Before the workers reload: after they have logged it, the file may change again.
             self._reload()
-            self._tell_all(RELOAD)
+            self._signal_all(RELOAD)
 
-    def _tell_all(self, number: signal.Signals) -> None:
+    def _signal_all(self, number: signal.Signals) -> None:
         """None of these ids belongs to another process by now: only `_reap` waits for ended workers."""
         for process in self._running:
             os.kill(process, number)
@@ -324,7 +324,7 @@ class _Workers:
         if self._offered is None:
             return True
         self._listen_to_all()
-        if _TAKEN in self._reload_reports:
+        if _APPLIED in self._reload_reports:
             self._in_force = self._offered
         elif _REFUSED not in self._reload_reports and self._running and self._may_answer():
             return False
@@ -372,7 +372,7 @@ class _Workers:
     def _fill_places(self) -> None:
         now_s = time.monotonic()
         if self._due and min(self._due)[0] <= now_s and not self._is_reload_settled():
-            self._due = [(max(due_s, now_s + _LOOK_AGAIN_S), index) for due_s, index in self._due]
+            self._due = [(max(due_s, now_s + _RECHECK_INTERVAL_S), index) for due_s, index in self._due]
             return
         for due_s, index in [one for one in self._due if one[0] <= now_s]:
             self._due.remove((due_s, index))
@@ -391,7 +391,7 @@ def _line(reading: int) -> str:
     return line.decode()
 
 
-def _tell(writing: int, what: bytes) -> None:
+def _write_report(writing: int, what: bytes) -> None:
     with suppress(OSError):  # the parent has ended, and this worker ends with it
         os.write(writing, what)
 

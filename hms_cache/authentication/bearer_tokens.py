@@ -219,7 +219,7 @@ class BearerTokens:
         raise AuthenticationError("no key of the issuer has signed the token")
 
 
-def looks_like_a_token(text: str) -> bool:
+def is_token_shaped(text: str) -> bool:
     """Whether a text may be an issuer's token: three parts separated by dots. Anything else need not be checked."""
     return text.count(".") == 2
 

@@ -69,18 +69,22 @@ class DigestMd5Mechanism(Mechanism):
         )
 
     def _check(self, response: bytes) -> bytes:
-        told = directives(response)
-        quality = told.get("qop", b"auth").decode("ascii", "replace")
-        name, cnonce, uri = told.get("username", b""), told.get("cnonce", b""), told.get("digest-uri", b"")
+        response_fields = directives(response)
+        quality = response_fields.get("qop", b"auth").decode("ascii", "replace")
+        name, cnonce, uri = (
+            response_fields.get("username", b""),
+            response_fields.get("cnonce", b""),
+            response_fields.get("digest-uri", b""),
+        )
         for is_right, what in (
-            (told.get("nonce") == self._nonce, "another nonce"),
-            (told.get("nc") == NONCE_COUNT, "another count of the nonce"),
-            (told.get("realm", b"").decode("utf-8", "replace") == REALM, "another realm"),
+            (response_fields.get("nonce") == self._nonce, "another nonce"),
+            (response_fields.get("nc") == NONCE_COUNT, "another count of the nonce"),
+            (response_fields.get("realm", b"").decode("utf-8", "replace") == REALM, "another realm"),
             (uri.decode("utf-8", "replace").lower() == DIGEST_URI, "another digest-uri"),
             (bool(cnonce), "no cnonce"),
-            (told.get("authzid", name) == name, "a token cannot act for another one"),
-            (told.get("charset", b"utf-8").lower() == b"utf-8", "another charset"),
-            (re.fullmatch(rb"[0-9]{1,9}", told.get("maxbuf", b"0")) is not None, "maxbuf is not a number"),
+            (response_fields.get("authzid", name) == name, "a token cannot act for another one"),
+            (response_fields.get("charset", b"utf-8").lower() == b"utf-8", "another charset"),
+            (re.fullmatch(rb"[0-9]{1,9}", response_fields.get("maxbuf", b"0")) is not None, "maxbuf is not a number"),
         ):
             if not is_right:
                 raise AuthenticationError(f"DIGEST-MD5: {what}", "bad_message")
@@ -88,19 +92,21 @@ class DigestMd5Mechanism(Mechanism):
             raise AuthenticationError(
                 f"DIGEST-MD5: the server's qualities of protection are {', '.join(self._qualities)}", "refused"
             )
-        if quality == "auth-conf" and told.get("cipher") != b"3des":
+        if quality == "auth-conf" and response_fields.get("cipher") != b"3des":
             raise AuthenticationError("DIGEST-MD5: the server's cipher is 3des", "refused")
         try:
             identifier = base64.b64decode(name, validate=True)
         except (binascii.Error, ValueError) as error:
             raise AuthenticationError("DIGEST-MD5: the name is no token's identifier", "bad_message") from error
         user, principal, real_user, password = self._password_of(identifier)
-        digest = Digest(name, REALM.encode(), password, self._nonce, cnonce, quality, uri, told.get("authzid"))
-        if not hmac.compare_digest(digest.of_client(), told.get("response", b"")):
+        digest = Digest(
+            name, REALM.encode(), password, self._nonce, cnonce, quality, uri, response_fields.get("authzid")
+        )
+        if not hmac.compare_digest(digest.of_client(), response_fields.get("response", b"")):
             raise AuthenticationError("DIGEST-MD5: the password of the token is wrong")
         self.user, self.principal, self.real_user = user, principal, real_user
         if quality != "auth":
-            largest = int(told.get("maxbuf", b"0")) or _LARGEST_TOKEN_BYTES
+            largest = int(response_fields.get("maxbuf", b"0")) or _LARGEST_TOKEN_BYTES
             self.layer = DigestLayer(digest.session, encrypts=quality == "auth-conf", largest_token_bytes=largest)
         self.complete = True
         return b"rspauth=" + digest.of_server()

@@ -77,15 +77,15 @@ class Directory:
         if not is_compared_as_written(user):
             return frozenset()
 
-        def ask(server: Any) -> frozenset[str]:
+        def query(server: Any) -> frozenset[str]:
             with self._as_account(server) as account:
                 name = self._found(account, user)
                 return self._filter.groups_of(account, user, name) if name else frozenset()
 
-        return self._at_one(ask)
+        return self._at_one(query)
 
-    def _at_one(self, ask: Callable[[Any], _T]) -> _T:
-        """Calls `ask` with the first server that answers. Raises AuthenticationError."""
+    def _at_one(self, query: Callable[[Any], _T]) -> _T:
+        """Calls `query` with the first server that answers. Raises AuthenticationError."""
         import ssl
 
         from ldap3 import NONE, Server, Tls
@@ -97,7 +97,7 @@ class Directory:
             try:
                 tls = Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=options.ca_file)
                 server = Server(url, get_info=NONE, connect_timeout=options.timeout_s, tls=tls)
-                return ask(server)
+                return query(server)
             except (LDAPException, OSError):
                 continue
             except AuthenticationError as error:
@@ -141,7 +141,7 @@ class Directory:
     def _check_filters(self, own: Any, user: str, name: str) -> None:
         """Applies the filters to a user who has bound by this name, which with a domain is not its distinguished
         name."""
-        if self._options.domain and self._options.filters.asks:
+        if self._options.domain and self._options.filters.queries_groups:
             name = self._found(own, user)
             if not name:
                 raise AuthenticationError("the directory does not show the user that has bound", "unavailable")
@@ -211,7 +211,7 @@ class Directory:
         return (f"{options.name_attribute}={name},{options.base}",)
 
 
-_LEFT_OUT = frozenset("\u034f\u1806\u180b\u180c\u180d\ufffc") | {chr(code) for code in range(0xFE00, 0xFE10)}
+_EXCLUDED = frozenset("\u034f\u1806\u180b\u180c\u180d\ufffc") | {chr(code) for code in range(0xFE00, 0xFE10)}
 """Characters that directories ignore when they compare names, in addition to non-printable ones."""
 
 
@@ -223,4 +223,4 @@ def is_compared_as_written(user: str) -> bool:
     """
     if user != " ".join(user.split()) or user != unicodedata.normalize("NFKC", user):
         return False
-    return not any(one in _LEFT_OUT or unicodedata.category(one).startswith("C") for one in user)
+    return not any(one in _EXCLUDED or unicodedata.category(one).startswith("C") for one in user)

@@ -59,7 +59,7 @@ class FilterOptions:
     group_search_base: str = ""
 
     @property
-    def asks(self) -> bool:
+    def queries_groups(self) -> bool:
         """Whether the directory is searched."""
         return bool(self.groups or self.query or self.user_search or self.group_search)
 

@@ -25,11 +25,11 @@ class SystemGroups:
 
     def __init__(
         self,
-        look: Callable[[str], frozenset[str]] | None = None,
+        lookup: Callable[[str], frozenset[str]] | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """:param look: replaces the system's look-up."""
-        self._look = look or groups_of
+        """:param lookup: replaces the system's look-up."""
+        self._lookup = lookup or groups_of
         self._timeout_s = timeout_s
         self._places = threading.BoundedSemaphore(MAX_AT_ONCE)
 
@@ -40,15 +40,15 @@ class SystemGroups:
             raise TimeoutError("the system's name service is busy")
         answer: Future[frozenset[str]] = Future()
         try:
-            threading.Thread(target=self._ask, args=(user, answer), name="hms-groups", daemon=True).start()
+            threading.Thread(target=self._run_lookup, args=(user, answer), name="hms-groups", daemon=True).start()
         except RuntimeError as error:  # the system has no more threads
             self._places.release()
             raise OSError(str(error)) from error
         return answer.result(self._timeout_s)
 
-    def _ask(self, user: str, answer: Future[frozenset[str]]) -> None:
+    def _run_lookup(self, user: str, answer: Future[frozenset[str]]) -> None:
         try:
-            answer.set_result(self._look(user))
+            answer.set_result(self._lookup(user))
         except Exception as error:
             answer.set_exception(error)
         finally:

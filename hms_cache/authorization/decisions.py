@@ -104,7 +104,7 @@ class Authorizer(Protocol):
     systems."""
 
     @property
-    def asks_others(self) -> bool:
+    def is_external(self) -> bool:
         """Whether its decisions may block: they must not be asked for on the event loop."""
 
     @property

@@ -79,7 +79,7 @@ class EpochDecisions:
 class GroupedPolicy:
     """See `Authorizer`."""
 
-    asks_others = True
+    is_external = True
     waits_for_members = True
     keeps_answers = True
 

@@ -69,8 +69,8 @@ class KnownGroups:
 
     def of(self, user: str) -> frozenset[str]:
         """Asks the system now. Raises UndecidedError if it fails and no cached answer is recent enough."""
-        asked_at_s = self.now_s()
-        if asked_at_s < self._retry_at_s or asked_at_s < self._user_retry_at_s.get(user, -1.0):
+        requested_at_s = self.now_s()
+        if requested_at_s < self._retry_at_s or requested_at_s < self._user_retry_at_s.get(user, -1.0):
             return self._kept(user)
         try:
             found = self._ask(user)
@@ -87,7 +87,7 @@ class KnownGroups:
         with self._lock:
             self.outcomes["ok"] += 1
             self._user_retry_at_s.pop(user, None)
-            self._known[user] = found, asked_at_s
+            self._known[user] = found, requested_at_s
             self._known.move_to_end(user)
             if len(self._known) > MAX_USERS:
                 self._known.popitem(last=False)
@@ -97,16 +97,16 @@ class KnownGroups:
         """The groups, at most `max_age_s` old; asks the system if the cached ones are older. Raises UndecidedError like
         `of`."""
         with self._lock:
-            found, said_at_s = self._known.get(user, (NO_GROUPS, -1.0))
-            if said_at_s >= 0 and self.now_s() - said_at_s <= self.max_age_s:
+            found, received_at_s = self._known.get(user, (NO_GROUPS, -1.0))
+            if received_at_s >= 0 and self.now_s() - received_at_s <= self.max_age_s:
                 return found
         return self.of(user)
 
     def _kept(self, user: str) -> frozenset[str]:
         """The cached groups, at most twice `max_age_s` old."""
         with self._lock:
-            found, said_at_s = self._known.get(user, (NO_GROUPS, -1.0))
-            if said_at_s >= 0 and self.now_s() - said_at_s <= 2 * self.max_age_s:
+            found, received_at_s = self._known.get(user, (NO_GROUPS, -1.0))
+            if received_at_s >= 0 and self.now_s() - received_at_s <= 2 * self.max_age_s:
                 self.outcomes["kept"] += 1
                 return found
             self.outcomes["failed"] += 1

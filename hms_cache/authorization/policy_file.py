@@ -26,7 +26,7 @@ _Signature = tuple[int, int, int]
 class PolicyFile:
     """See `Authorizer`. A file that cannot be used changes nothing: the previous policy stays in force."""
 
-    asks_others = False
+    is_external = False
     waits_for_members = False
     keeps_answers = True
 
@@ -78,7 +78,7 @@ class PolicyFile:
         """Reads the file if it differs from the version last tried; logs the reason if it cannot be used."""
         with self._reloading:
             try:
-                found: _Signature | None = self._look()
+                found: _Signature | None = self._signature()
             except OSError:
                 found = None
             if found == self._tried:
@@ -89,13 +89,13 @@ class PolicyFile:
             except PolicyError as error:
                 _log.error("the earlier policy stays in force: %s", error)
 
-    def _look(self) -> _Signature:
+    def _signature(self) -> _Signature:
         status = self._path.stat()
         return status.st_mtime_ns, status.st_size, status.st_ino
 
     def _read(self) -> None:
         try:
-            before = self._look()  # a later change is seen by the next check
+            before = self._signature()  # a later change is seen by the next check
             policy = parse_policy(self._path.read_text(encoding="utf-8-sig"), self._sources)
         except (OSError, UnicodeDecodeError, PolicyError) as error:
             self.outcomes["failed"] += 1

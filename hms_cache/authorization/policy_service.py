@@ -74,7 +74,7 @@ class PolicyService:
         self._log = LimitedLog(_logger)
         self.outcomes = {"ok": 0, "failed": 0}
 
-    def ask(
+    def decide(
         self,
         principal: str,
         questions: Sequence[Question],
@@ -84,11 +84,11 @@ class PolicyService:
         """Returns one answer per question. Raises UndecidedError."""
         answers: list[bool] = []
         ends_at_s = time.monotonic() + self._options.timeout_s
-        for asked in batches(questions, MAX_QUESTIONS):
-            answers += self._ask(_document(principal, groups, directory_groups, asked), len(asked), ends_at_s)
+        for requested in batches(questions, MAX_QUESTIONS):
+            answers += self._query(_document(principal, groups, directory_groups, requested), len(requested), ends_at_s)
         return answers
 
-    def _ask(self, document: bytes, count: int, ends_at_s: float) -> list[bool]:
+    def _query(self, document: bytes, count: int, ends_at_s: float) -> list[bool]:
         if not self._places.acquire(timeout=max(0.0, ends_at_s - time.monotonic())):
             self.outcomes["failed"] += 1
             raise UndecidedError("the policy service is busy")
@@ -140,12 +140,12 @@ class PolicyService:
 def _document(
     principal: str, groups: frozenset[str], directory_groups: frozenset[str], questions: Sequence[Question]
 ) -> bytes:
-    asked = [
+    requested = [
         {"action": SHOW if action is None else action.value, "catalog": of[0], "database": of[1], "table": of[2]}
         for action, of in questions
     ]
     about = {"principal": principal, "groups": sorted(groups), "directory_groups": sorted(directory_groups)}
-    return json.dumps({"input": {**about, "questions": asked}}).encode()
+    return json.dumps({"input": {**about, "questions": requested}}).encode()
 
 
 class ServiceJudge:
@@ -170,7 +170,7 @@ class ServiceJudge:
         if unknown:
             if len(self._known) + len(unknown) > MAX_REMEMBERED:
                 self._known = {}
-            self._known.update(zip(unknown, self._ask(unknown), strict=True))
+            self._known.update(zip(unknown, self._query(unknown), strict=True))
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
         """Whether the principal may perform the action. Raises UndecidedError."""
@@ -187,12 +187,12 @@ class ServiceJudge:
     def _decide(self, question: Question) -> bool:
         known = self._known.get(question)
         if known is None:
-            known = self._ask([question])[0]
+            known = self._query([question])[0]
             if len(self._known) < MAX_REMEMBERED:
                 self._known[question] = known
         return known
 
-    def _ask(self, questions: Sequence[Question]) -> list[bool]:
+    def _query(self, questions: Sequence[Question]) -> list[bool]:
         """Asks the service. Raises UndecidedError."""
-        asking = self._principal
-        return self._service.ask(asking.name, questions, asking.token_groups, asking.directory_groups())
+        principal = self._principal
+        return self._service.decide(principal.name, questions, principal.token_groups, principal.directory_groups())

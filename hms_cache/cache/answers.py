@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Reply = bytes | tuple[bytes, ...]
 """A reply as it is written: in one piece, or in several if copying would cost too much."""
 
-ASKED_KEYS = 512
+MAX_REMEMBERED_REQUESTS = 512
 """Requests with large answers that are remembered, so that the answer is kept when the request comes again."""
 
 LARGEST_SHARE = 8
@@ -64,7 +64,7 @@ class Answers:
         self._by_key: OrderedDict[bytes, Answer] = OrderedDict()
         self.find: Callable[[bytes], Answer | None] = self._by_key.get
         """The answer to a request, if it is held. One dictionary look-up: needs no lock."""
-        self._asked: OrderedDict[int, None] = OrderedDict()
+        self._recent_requests: OrderedDict[int, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -72,12 +72,12 @@ class Answers:
     def wants_large(self, key: bytes) -> bool:
         """Whether the large answer to a request is worth keeping: it was requested before, recently."""
         mark = hash(key)
-        if mark in self._asked:
-            self._asked.move_to_end(mark)
+        if mark in self._recent_requests:
+            self._recent_requests.move_to_end(mark)
             return True
-        self._asked[mark] = None
-        if len(self._asked) > ASKED_KEYS:
-            self._asked.popitem(last=False)
+        self._recent_requests[mark] = None
+        if len(self._recent_requests) > MAX_REMEMBERED_REQUESTS:
+            self._recent_requests.popitem(last=False)
         return False
 
     def add(self, key: bytes, answer: Answer) -> None:

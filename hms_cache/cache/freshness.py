@@ -93,7 +93,7 @@ class Lease(Protocol):
         statistics of this table."""
 
 
-NEVER_ASKS = float("inf")
+UNLIMITED_STALENESS_S = float("inf")
 """The `max_staleness_s` of readers that need no proof."""
 
 MAX_AWAITED = 10_000
@@ -133,9 +133,9 @@ class Freshness:
         self._required_after_s = float("-inf")
         self._workers = workers
         if workers is not None:
-            cache.position_listener = self._tell_position
+            cache.position_listener = self._publish_position
 
-    def _tell_position(self, position: int, is_reset: bool) -> None:
+    def _publish_position(self, position: int, is_reset: bool) -> None:
         """Called before memory answers at this position: the other workers must not answer below it (P3)."""
         assert self._workers is not None
         if is_reset:
@@ -181,10 +181,10 @@ class Freshness:
             if self._workers is not None:
                 self._workers.forget_seen()
         if self._workers is not None and self._workers.has_changed():
-            told = self._workers.read(self._follower.server_identity)
-            self._floor = max(self._own_floor, told.floor)
-            self._required_after_s = max(self._required_after_s, told.required_after_s)
-            if not told.agree:  # one of them has not noticed a failover yet
+            combined = self._workers.read(self._follower.server_identity)
+            self._floor = max(self._own_floor, combined.floor)
+            self._required_after_s = max(self._required_after_s, combined.required_after_s)
+            if not combined.agree:  # one of them has not noticed a failover yet
                 self._required_after_s = self._clock.monotonic_s()
 
     def may_serve(self, *, wants_proof: bool = False) -> bool:
@@ -192,7 +192,7 @@ class Freshness:
         following the log."""
         status = self._follower.status
         if status is PollerStatus.PAUSED:
-            return self.max_staleness_s == NEVER_ASKS and not wants_proof
+            return self.max_staleness_s == UNLIMITED_STALENESS_S and not wants_proof
         return status is PollerStatus.ACTIVE
 
     def require_check(self) -> None:
@@ -242,18 +242,18 @@ class Freshness:
         if not wants_proof and self.is_recent():
             return True
         with turns.waiting():
-            if not wants_proof and self.max_staleness_s == NEVER_ASKS and not self._is_required():
+            if not wants_proof and self.max_staleness_s == UNLIMITED_STALENESS_S and not self._is_required():
                 return self.bring_up_to(self.floor)
-            return self._ask_and_apply() and self.may_serve(wants_proof=wants_proof)
+            return self._check_and_apply() and self.may_serve(wants_proof=wants_proof)
 
-    def ensure_by_asking(self) -> bool:
+    def ensure_by_check(self) -> bool:
         """Like `ensure` if no lease holds and proof is wanted: afterwards memory contains all events."""
         if not self.may_serve(wants_proof=True):
             return False
         with turns.waiting():
-            return self._ask_and_apply() and self.may_serve(wants_proof=True)
+            return self._check_and_apply() and self.may_serve(wants_proof=True)
 
-    def _ask_and_apply(self) -> bool:
+    def _check_and_apply(self) -> bool:
         applied, generation = self._cache.position, self._cache.generation
         result = self._check.check()
         if result.position < applied or self._cache.generation != generation:
@@ -359,7 +359,7 @@ class Freshness:
             self._follow_reset()
             if self._cache.position < self._floor or self._is_required():
                 return False
-            if self.max_staleness_s == NEVER_ASKS:
+            if self.max_staleness_s == UNLIMITED_STALENESS_S:
                 return True
             age_s = self._clock.monotonic_s() - self._current_at_s
         return age_s <= self.max_staleness_s

@@ -41,7 +41,7 @@ ALIGNMENT_BYTES: Final = 64
 OPEN_FILES_EACH: Final = 2
 """Open files that a file costs a process at most: its own, and one that a mapping keeps."""
 
-REST_S: Final = 60.0
+RETRY_PAUSE_S: Final = 60.0
 """How long none is requested after the system gave no file. Looking for one takes some milliseconds a block, and memory
 is not freed at once."""
 
@@ -105,7 +105,7 @@ class MemoryFiles:
     def __init__(self, directory: Path, max_files: int, now_s: Callable[[], float] = time.monotonic) -> None:
         """`directory`: only this user may enter it. `max_files`: number of files that this process holds at once."""
         self._now_s = now_s
-        self._rests_until_s = float("-inf")
+        self._paused_until_s = float("-inf")
         self._directory = directory
         self._max_files = max_files
         self._loose: deque[str] = deque(maxlen=_LOOSE_LINKS)
@@ -120,9 +120,9 @@ class MemoryFiles:
         """How often no file was available: too many are held, or the system gave no memory."""
 
     @property
-    def is_at_rest(self) -> bool:
+    def is_paused(self) -> bool:
         """Whether no file is available now: the maximum is held, or the system refused one a moment ago."""
-        return len(self._held) >= self._max_files or self._now_s() < self._rests_until_s
+        return len(self._held) >= self._max_files or self._now_s() < self._paused_until_s
 
     @property
     def bytes(self) -> int:
@@ -136,7 +136,7 @@ class MemoryFiles:
         A page that is written to is copied for this process. The mapping lives as long as anything refers to it.
         """
         self._remove_loose_links()
-        if self.is_at_rest:
+        if self.is_paused:
             self.refused += 1
             return None
         places, size = places_of(runs)
@@ -146,8 +146,8 @@ class MemoryFiles:
             try:
                 mapped = self._make(path, runs, places, size)
             except (OSError, ValueError) as error:
-                _log.warning("no memory is shared for %g s: %s", REST_S, error)
-                self._rests_until_s = self._now_s() + REST_S
+                _log.warning("no memory is shared for %g s: %s", RETRY_PAUSE_S, error)
+                self._paused_until_s = self._now_s() + RETRY_PAUSE_S
                 self.refused += 1
                 return None
         with self._lock:
@@ -182,7 +182,7 @@ class MemoryFiles:
         """
         self._remove_loose_links()
         try:
-            if self.is_at_rest or not _is_sealed(new.file) or os.fstat(new.file).st_size != new.size:
+            if self.is_paused or not _is_sealed(new.file) or os.fstat(new.file).st_size != new.size:
                 self.refused += 1
                 os.close(new.file)
                 return None

@@ -156,7 +156,7 @@ class SharedCache(FollowingEntries):
             self.position = self._skipped_to = position
             self.generation += 1
             self.resets += 1
-        self._tell_of_forgetting()
+        self._notify_forgetting()
 
     def start_at(self, position: int) -> None:
         """Called before the log is followed: what is installed from now on is true at `position`, which still has to be
@@ -173,9 +173,9 @@ class SharedCache(FollowingEntries):
         """Drops everything on command, at the same position. Results of running loads are not kept either."""
         with self._lock:
             self._forget_all()
-        self._tell_of_forgetting()
+        self._notify_forgetting()
 
-    def _tell_of_forgetting(self) -> None:
+    def _notify_forgetting(self) -> None:
         """Afterwards: what was copied before is older than the call, and what is copied later does not contain it."""
         if self.forgetting_listener is not None:
             self.forgetting_listener()
@@ -213,7 +213,7 @@ class SharedCache(FollowingEntries):
             if entry is not None:
                 for facet in facets:
                     self._remove_facet(entry, facet)
-        self._tell_of_forgetting()
+        self._notify_forgetting()
 
     def forget_tag(self, table: TableName, now_s: float, interval_s: float) -> None:
         """Under the lock. Drops the facets that a table's tag belongs to, so that it is read again, at most once in
@@ -238,7 +238,7 @@ class SharedCache(FollowingEntries):
             if entry is not None:
                 self._act(entry, Facet.PARTITIONS, Action.DROP_NAMED, partitions)
                 self._remove_facet(entry, Facet.PARTITION_STATISTICS)
-        self._tell_of_forgetting()
+        self._notify_forgetting()
 
 
 def _contrary(facet: Facet) -> frozenset[Facet]:

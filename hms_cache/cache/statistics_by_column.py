@@ -65,11 +65,11 @@ class LoadedColumns(NamedTuple):
     """Bytes charged for each column."""
 
     @classmethod
-    def of(cls, asked: Sequence[str], found: Iterable[StatisticsOfColumn]) -> LoadedColumns:
+    def of(cls, requested: Sequence[str], found: Iterable[StatisticsOfColumn]) -> LoadedColumns:
         """By column, including those without statistics. Raises UnencodableReply: what cannot be weighed is not
         held."""
         columns: ColumnsHeld = {}
-        add_columns(columns, asked, found)
+        add_columns(columns, requested, found)
         return cls(columns, {column: _weight_of_column(column, some) for column, some in columns.items()})
 
 
@@ -228,11 +228,11 @@ def missing_columns(held: ColumnsHeld | None, columns: Iterable[str]) -> tuple[s
     return tuple(column for column in wanted if column not in held) or None
 
 
-def add_columns(held: ColumnsHeld, asked: Sequence[str], found: Iterable[StatisticsOfColumn]) -> None:
+def add_columns(held: ColumnsHeld, requested: Sequence[str], found: Iterable[StatisticsOfColumn]) -> None:
     """Adds what a load found for the columns that it asked for."""
-    if len(held) + len(asked) > MAX_COLUMNS:
+    if len(held) + len(requested) > MAX_COLUMNS:
         held.clear()
-    by_column: dict[str, list[StatisticsOfColumn]] = {column: [] for column in asked}
+    by_column: dict[str, list[StatisticsOfColumn]] = {column: [] for column in requested}
     for one in found:
         by_column.setdefault(one.statistics.colName.lower(), []).append(one)
     held.update((column, tuple(some)) for column, some in by_column.items())

@@ -20,7 +20,7 @@ _FLOOR, _HISTORY, _REQUIRED_NS, _BEGUN = range(_NUMBERS)
 _NUMBER_BYTES: Final = 8
 
 
-class Told(NamedTuple):
+class CombinedPositions(NamedTuple):
     """The combined state of all workers."""
 
     floor: int
@@ -86,7 +86,7 @@ class WorkerSlot:
         """Whether any worker has written anything since `read`: one comparison of bytes."""
         return self._page[:] != self._seen
 
-    def read(self, server_identity: str) -> Told:
+    def read(self, server_identity: str) -> CombinedPositions:
         """The state of all workers, including this one and its predecessor."""
         self._seen = self._page[:]
         numbers = memoryview(self._seen).cast("q")
@@ -98,7 +98,7 @@ class WorkerSlot:
                 floor = max(floor, numbers[first + _FLOOR])
             elif numbers[first + _HISTORY]:
                 agree = False
-        return Told(floor - 1, required_ns / 1e9 if required_ns else float("-inf"), agree)
+        return CombinedPositions(floor - 1, required_ns / 1e9 if required_ns else float("-inf"), agree)
 
     def forget_seen(self) -> None:
         """What was read is no longer valid: the cache was reset."""

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 import click
 
-from hms_cache.cli.management_port import acting_options, ask_lines, token_of
+from hms_cache.cli.management_port import acting_options, request_lines, token_of
 from hms_cache.cli.terminal import plain_console, shown
 from hms_cache.errors import HmsCacheError
 
@@ -59,7 +59,7 @@ def _carry_out(command: str, query: dict[str, Any], management: str, token_file:
     """Sends the command and shows its progress. Ends the program with the command's exit status if it failed."""
     given = {name: value for name, value in query.items() if value is not None}
     url = f"{management}/commands/{command}" + (f"?{urlencode(given, errors='surrogateescape')}" if given else "")
-    lines = ask_lines(url, token=token_of(token_file))
+    lines = request_lines(url, token=token_of(token_file))
     if as_json:
         finished = _echo_json(lines)
     elif sys.stderr.isatty():

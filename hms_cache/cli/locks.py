@@ -8,7 +8,13 @@ from typing import Any
 
 import click
 
-from hms_cache.cli.management_port import acting_options, ask, management_option, reading_token_option, token_of
+from hms_cache.cli.management_port import (
+    acting_options,
+    management_option,
+    reading_token_option,
+    request_json,
+    token_of,
+)
 from hms_cache.cli.terminal import shown
 
 
@@ -24,7 +30,7 @@ def locks() -> None:
 @reading_token_option
 def list_locks(*, only_dead: bool, as_json: bool, management: str, token_file: Path | None) -> None:
     """List locks: id, owner, host, locked object, type, state, age, last heartbeat."""
-    answer = ask(f"{management}/locks?format=json", "locks", token=token_of(token_file))
+    answer = request_json(f"{management}/locks?format=json", "locks", token=token_of(token_file))
     if only_dead:
         answer["locks"] = [one for one in answer["locks"] if one["is_dead"]]
     if as_json:
@@ -60,5 +66,5 @@ def release(*, lock_id: int, force: bool, as_json: bool, management: str, token_
     Exit status 1 if there is no such lock, if its owner is alive, or if it belongs to a transaction.
     """
     query = f"lock_id={lock_id}" + ("&force=true" if force else "")
-    answer = ask(f"{management}/locks/release?{query}", "released", token=token_of(token_file), post=True)
+    answer = request_json(f"{management}/locks/release?{query}", "released", token=token_of(token_file), post=True)
     click.echo(json.dumps(answer, indent=2) if as_json else f"released {lock_id}")

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import click
 
-from hms_cache.cli.management_port import acting_options, ask, management_option, reading_token_option, token_of
+from hms_cache.cli.management_port import (
+    acting_options,
+    management_option,
+    reading_token_option,
+    request_json,
+    token_of,
+)
 from hms_cache.cli.terminal import shown
 from hms_cache.errors import HmsCacheError
 
@@ -22,7 +28,7 @@ from hms_cache.errors import HmsCacheError
 def status(*, management: str, token_file: Path | None, worker: int | None, as_json: bool) -> None:
     """Show the state of a running server: cache, events, leases, calls."""
     url = f"{management}/status" + ("" if worker is None else f"?worker={worker}")
-    answer = ask(url, "cache", token=token_of(token_file))
+    answer = request_json(url, "cache", token=token_of(token_file))
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return
@@ -69,7 +75,7 @@ def events() -> None:
 
 
 def _command(name: str, management: str, token_file: Path, as_json: bool, query: str = "") -> None:
-    answer = ask(f"{management}/events/{name}{query}", "status", token=token_of(token_file), post=True)
+    answer = request_json(f"{management}/events/{name}{query}", "status", token=token_of(token_file), post=True)
     workers = answer.get("workers", {})
     if as_json:
         click.echo(json.dumps(answer, indent=2))

@@ -135,7 +135,7 @@ def _refusal(url: str, error: urllib.error.HTTPError) -> str:
     return text
 
 
-def ask(url: str, part: str, *, token: str | None = None, post: bool = False) -> Any:
+def request_json(url: str, part: str, *, token: str | None = None, post: bool = False) -> Any:
     """Sends a request, and returns the decoded JSON answer, which must have the key `part`.
 
     Raises ``HmsCacheError``, with the server's explanation if it refuses the request.
@@ -144,7 +144,7 @@ def ask(url: str, part: str, *, token: str | None = None, post: bool = False) ->
         return _checked(json.load(answer), part)
 
 
-def ask_lines(url: str, *, token: str | None) -> Iterator[Any]:
+def request_lines(url: str, *, token: str | None) -> Iterator[Any]:
     """Sends a command, and yields the decoded lines of its answer as they arrive. Raises ``HmsCacheError``."""
     with _opened(url, token, True, _SILENCE_TIMEOUT_S) as answer:
         for line in answer:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hms_cache.cli.management_port import ask, management_option, reading_token_option, token_of
+from hms_cache.cli.management_port import management_option, reading_token_option, request_json, token_of
 from hms_cache.cli.options import Number
 from hms_cache.cli.terminal import plain_console, shown
 from hms_cache.errors import HmsCacheError
@@ -76,16 +76,16 @@ class Reading:
 
 def take_reading(management: str, token: str | None = None) -> Reading:
     """Asks every worker. Raises ``HmsCacheError`` if the first one does not answer."""
-    first = ask(f"{management}/status", "cache", token=token)
+    first = request_json(f"{management}/status", "cache", token=token)
     statuses, problems = [first], []
-    operations = ask(f"{management}/operations", "running", token=token)
+    operations = request_json(f"{management}/operations", "running", token=token)
     pages = [operations]
     for worker in range(first["workers"]):
         if worker == first["worker"]:
             continue
         try:
-            statuses.append(ask(f"{management}/status?worker={worker}", "cache", token=token))
-            pages.append(ask(f"{management}/operations?worker={worker}", "running", token=token))
+            statuses.append(request_json(f"{management}/status?worker={worker}", "cache", token=token))
+            pages.append(request_json(f"{management}/operations?worker={worker}", "running", token=token))
         except HmsCacheError as error:
             problems.append(str(error))
     statuses.sort(key=lambda status: status["worker"])

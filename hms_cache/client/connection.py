@@ -79,7 +79,7 @@ def _within(timeout_s: float, socket: TSocket, negotiate: Callable[[], None]) ->
 
 def _require_protection(authentication: Authentication, address: Address, socket: TSocket) -> None:
     """Raises ConfigurationError if a secret would be sent without encryption."""
-    if not authentication.tells_secret or authentication.allows_unencrypted or address.tls:
+    if not authentication.sends_secret or authentication.allows_unencrypted or address.tls:
         return
     peer = ip_address(str(socket.handle.getpeername()[0]).partition("%")[0])
     mapped = getattr(peer, "ipv4_mapped", None)

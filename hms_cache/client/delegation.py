@@ -171,7 +171,7 @@ def _token(metastores: Metastores, how: Kerberos) -> Token:
         token, until_s = _tokens.get(metastores, (None, 0.0))
         if token is None or time.monotonic() >= until_s:
             began_s = time.monotonic()
-            token = _asked(metastores, how)
+            token = _requested(metastores, how)
             _tokens[metastores] = token, began_s + min(_USED_S, _PART_OF_LIFE * _life_s(token))
             if _holders:
                 _to_cancel.append((metastores, token))
@@ -191,7 +191,7 @@ def _cancel(tokens: list[tuple[Metastores, Token]]) -> None:
             _log.info("a delegation token of %s could not be cancelled and ends by itself: %s", metastores, error)
 
 
-def _asked(metastores: Metastores, how: Kerberos) -> Token:
+def _requested(metastores: Metastores, how: Kerberos) -> Token:
     owner = how.ticket.principal(CONNECT_TIMEOUT_S)
     with MetastoreClient(metastores) as client:
         try:

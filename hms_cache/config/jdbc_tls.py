@@ -165,9 +165,9 @@ def _of_postgresql(given: Mapping[str, str]) -> Translated:
         value = left.pop(name, "")
         if value:
             found.options[name] = value
-    asked = left.pop("ssl", None)
+    requested = left.pop("ssl", None)
     factory = left.pop("sslfactory", "").rpartition(".")[2]
-    if _is_true(asked) and found.options.get("sslmode", "prefer") in ("disable", "allow", "prefer"):
+    if _is_true(requested) and found.options.get("sslmode", "prefer") in ("disable", "allow", "prefer"):
         # pgjdbc since 42.2.5: ssl=true verifies everything, unless a mode requires less. A mode that allows unencrypted
         # connections is not used.
         found.options["sslmode"] = "verify-full"

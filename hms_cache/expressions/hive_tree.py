@@ -24,7 +24,7 @@ from hms_cache.expressions.errors import FilterBindError, FilterSyntaxError
 from hms_cache.expressions.expression_binding import bind_expression
 from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, ERROR_PREFIX, FilterLimits, parse_filter
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
-from hms_cache.expressions.kryo import KryoError, KryoObject, LocalMoment, Value, read_expression
+from hms_cache.expressions.kryo import KryoError, KryoObject, LocalTimestamp, Value, read_expression
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.values import frozen
@@ -321,7 +321,7 @@ def _type_name_of(type_info: Value) -> str:
 def _literal(value: Value) -> tree.Literal | tree.Unknown:
     if value is None or isinstance(value, bool | int | float | str | Decimal):
         return value
-    if isinstance(value, LocalMoment):
+    if isinstance(value, LocalTimestamp):
         return _local_date(value)
     if isinstance(value, KryoObject):
         convert = _LITERALS.get(value.class_name.rpartition(".")[2])
@@ -330,7 +330,7 @@ def _literal(value: Value) -> tree.Literal | tree.Unknown:
     return tree.Unknown(f"a constant of {getattr(value, 'class_name', type(value).__name__)}")
 
 
-def _local_date(moment: LocalMoment) -> tree.Literal | tree.Unknown:
+def _local_date(local: LocalTimestamp) -> tree.Literal | tree.Unknown:
     """A date of Hive 2.3 is midnight in the client's time zone, which is not sent: zones are mostly between -10 and +12
     hours.
 
@@ -338,10 +338,10 @@ def _local_date(moment: LocalMoment) -> tree.Literal | tree.Unknown:
     timestamps.
     """
     day_ms = 86_400_000
-    of_day = moment.milliseconds % day_ms
-    if not moment.class_name.endswith("Date") or 10 * 3_600_000 <= of_day < 12 * 3_600_000:
-        return tree.Unknown(f"a {moment.class_name} in an unknown time zone")
-    days = (moment.milliseconds + day_ms // 2) // day_ms
+    of_day = local.milliseconds % day_ms
+    if not local.class_name.endswith("Date") or 10 * 3_600_000 <= of_day < 12 * 3_600_000:
+        return tree.Unknown(f"a {local.class_name} in an unknown time zone")
+    days = (local.milliseconds + day_ms // 2) // day_ms
     try:
         return datetime.date(1970, 1, 1) + datetime.timedelta(days=days)
     except OverflowError:
@@ -364,10 +364,10 @@ def _hive_decimal(value: KryoObject) -> tree.Literal | tree.Unknown:
 
 def _date_time(value: KryoObject) -> tree.Literal | tree.Unknown:
     """`{date, time}`; the time consists of four numbers, or with Kryo 3 of an object with four fields."""
-    moment = value.fields.get("localDateTime")
-    if not isinstance(moment, KryoObject):
+    local = value.fields.get("localDateTime")
+    if not isinstance(local, KryoObject):
         return tree.Unknown("a broken timestamp")
-    date, time = moment.fields.get("date"), moment.fields.get("time")
+    date, time = local.fields.get("date"), local.fields.get("time")
     if isinstance(time, KryoObject):
         time = [time.fields.get(name) for name in ("hour", "minute", "second", "nano")]
     if not isinstance(date, datetime.date) or not isinstance(time, list) or len(time) != 4:

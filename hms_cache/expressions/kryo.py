@@ -85,7 +85,7 @@ class EnumConstant:
 
 
 @frozen
-class LocalMoment:
+class LocalTimestamp:
     """A java.sql.Date or Timestamp: milliseconds since 1970-01-01 UTC of a local time in an unknown zone."""
 
     class_name: str
@@ -95,7 +95,7 @@ class LocalMoment:
 
 Value: TypeAlias = (
     bool | int | float | str | bytes | Decimal | datetime.date | datetime.time | datetime.datetime
-    | list[Any] | dict[Any, Any] | KryoObject | EnumConstant | LocalMoment | None
+    | list[Any] | dict[Any, Any] | KryoObject | EnumConstant | LocalTimestamp | None
 )  # fmt: skip
 
 Translated = TypeVar("Translated")
@@ -580,8 +580,8 @@ _CONTENTS: dict[str, Callable[[KryoReader, KryoClass], Value]] = {
     "LocalDateSerializer": _local_date,
     "LocalDateTimeSerializer": _local_date_time,
     "CalendarSerializer": _calendar,
-    "SqlDateSerializer": lambda reader, known: LocalMoment(known.name, reader.fixed("q")),
-    "TimestampSerializer": lambda reader, known: LocalMoment(known.name, reader.fixed("q"), reader.fixed("i")),
+    "SqlDateSerializer": lambda reader, known: LocalTimestamp(known.name, reader.fixed("q")),
+    "TimestampSerializer": lambda reader, known: LocalTimestamp(known.name, reader.fixed("q"), reader.fixed("i")),
     "TimestampTZSerializer": _timestamp_tz,
 }
 _HOLDERS: dict[str, Callable[[KryoReader, KryoClass, int | None], Value | Reading]] = {

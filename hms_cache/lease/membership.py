@@ -15,7 +15,7 @@ from hms_cache.lease.clock import lease_clock_s
 from hms_cache.lease.scopes import EVERYTHING
 from hms_cache.lease.state import DRIFT, NEVER, LeaseState
 from hms_cache.lease.transport import Message, Transport
-from hms_cache.lease.unannounced import LOOK_S
+from hms_cache.lease.unannounced import PRESENCE_VALID_S
 from hms_cache.lease.writes import LeaseWrites
 from hms_cache.limited_log import LimitedLog
 from hms_cache.notifications.event_log import History
@@ -80,7 +80,7 @@ class Membership:
         secret: bytes,
         length_s: float,
         clock: Callable[[], float] = lease_clock_s,
-        trial_s: float = LOOK_S,
+        trial_s: float = PRESENCE_VALID_S,
     ) -> None:
         """`database`: a separate one, so that renewals do not wait for other work. `trial_s`: how long its row must
         exist before it holds a lease as the first member, so that writers which announce nothing have seen it."""
@@ -251,7 +251,7 @@ class Membership:
             self._note("the end of a write was not heard, or the row is gone: it joins again")
             self._lose(epoch)
             return
-        self.writes.meet(found.rows)
+        self.writes.set_members(found.rows)
         if own.is_revoked or not own.lease_ms:
             self._go_without(epoch, sent_s)
             return
@@ -301,16 +301,16 @@ class Membership:
     def _tend(self) -> None:
         """Writes whose end was not reported: fences their writer, then reads the position."""
         patience_s = self.length_s * INTENT_PATIENCE_LEASES
-        unheard = self.state.unheard(patience_s)
-        if not unheard:
+        overdue = self.state.overdue_intents(patience_s)
+        if not overdue:
             return
         # Read after the last message about these writes: no epoch in it is older than theirs.
         found = members.read_with_history(self._database)
         if found.history is None or not self._memory.prove(found.history):
             return
         self.rows = found.rows
-        for intent in unheard:
-            if intent not in self.state.unheard(patience_s):
+        for intent in overdue:
+            if intent not in self.state.overdue_intents(patience_s):
                 continue  # a message arrived while the previous one was waited for
             row = next((row for row in self.rows if row.member == intent[0]), None)
             if row is not None:

@@ -18,7 +18,7 @@ from hms_cache.store.members.members import MemberRow
 
 _log = logging.getLogger(__name__)
 
-LOOK_AGAIN_S: Final = 0.05
+RECHECK_INTERVAL_S: Final = 0.05
 """Interval at which a wait for the end of a lease checks whether the lease has ended."""
 
 MAX_SEEN: Final = 10_000
@@ -49,7 +49,7 @@ class Revocations:
             self._revoke(row)
             with self._lock:
                 while not self.is_out(row):
-                    self._lock.wait(LOOK_AGAIN_S)
+                    self._lock.wait(RECHECK_INTERVAL_S)
 
     def revoke(self, rows: Iterable[MemberRow], *, is_alone: bool) -> None:
         """Revokes those that are not revoked yet. Their leases count from when that was certain.
@@ -67,7 +67,7 @@ class Revocations:
                 raise RetryableConflict("a member that does not answer is revoked first")
             self._revoke(row)
 
-    def look_at(self, rows: Iterable[MemberRow]) -> None:
+    def reconcile(self, rows: Iterable[MemberRow]) -> None:
         """Under the lock: these are the present rows, read under the lock that all writers share. If a row is not
         revoked, an earlier revocation of it is forgotten: the database was restored to a state before the revocation
         (P7), of which the member may not know."""

@@ -53,7 +53,7 @@ Intent = tuple[str, int]
 
 @dataclass(slots=True)
 class _OpenWrite:
-    heard_s: float
+    received_s: float
     scope: Scope
     after: int
     """Position of memory when the write was first announced: its events come later. -1: the history was not proven."""
@@ -252,14 +252,14 @@ class LeaseState:
         was_read, self.is_read = self.is_read, False
         return was_read
 
-    def unheard(self, patience_s: float) -> list[Intent]:
+    def overdue_intents(self, patience_s: float) -> list[Intent]:
         """Writes of other members about which no message came for this time."""
         with self._lock:
             now_s = self.now_s()
             return [
                 intent
                 for intent, write in self._intents.items()
-                if intent[0] != self.member and now_s - write.heard_s >= patience_s
+                if intent[0] != self.member and now_s - write.received_s >= patience_s
             ]
 
     def tended(self, intent: Intent, position: int) -> None:
@@ -342,7 +342,7 @@ class LeaseState:
 
     def _decide(self) -> None:
         position = self._position()
-        self._look_for_unannounced(position)
+        self._detect_unannounced(position)
         may_answer = self._is_joined and not self.alarm_reason and self._doubts <= self._verified
         until_s = self._lease_until_s if may_answer else NEVER
         self.deadline_s = until_s if not self._intents and position >= self._floor else NEVER
@@ -356,16 +356,18 @@ class LeaseState:
             busy |= write.scope
         self._of_tables = (until_s if position >= self._floor_of_everything else NEVER, frozenset(busy))
 
-    def _look_for_unannounced(self, position: int) -> None:
+    def _detect_unannounced(self, position: int) -> None:
         """Whether memory contains an event that was not announced. Not while memory may be of another history.
 
         An event of a write whose end is not reported yet is above memory's position at the time of the announcement.
         """
-        unheard = self._accounted_to + 1
-        if self.alarm_reason or position < unheard or not self._has_lease() or self._doubts > self._verified:
+        first_unaccounted = self._accounted_to + 1
+        if self.alarm_reason or position < first_unaccounted or not self._has_lease() or self._doubts > self._verified:
             return
-        if all(write.after >= unheard for write in self._intents.values()):
-            self.alarm_reason = f"event {unheard} was announced by no member: another metastore writes to this database"
+        if all(write.after >= first_unaccounted for write in self._intents.values()):
+            self.alarm_reason = (
+                f"event {first_unaccounted} was announced by no member: another metastore writes to this database"
+            )
             self._accounted.clear()
 
     def _raise_floor(self, position: int, scope: Scope = EVERYTHING) -> None:

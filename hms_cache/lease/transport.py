@@ -2,7 +2,7 @@
 
 A writing member calls: announcements and ends are sent on its connection, and acknowledgements come back on it.
 Messages of one connection keep their order. Messages that are lost with a connection are not sent again: the other side
-finds out by itself (`LeaseState.unheard`).
+finds out by itself (`LeaseState.overdue_intents`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Final
 
 from hms_cache.errors import PortError
-from hms_cache.event_loops import ask_for_short_slices, new_event_loop
+from hms_cache.event_loops import new_event_loop, use_short_thread_slices
 from hms_cache.lease.frames import (
     CHALLENGE_BYTES,
     PROOF_BYTES,
@@ -123,10 +123,10 @@ class Transport:
         with suppress(RuntimeError):  # closed: the message is lost, as if the connection had broken
             self._loop.call_soon_threadsafe(self._queue, member, message)
 
-    def meet(self, addresses: Mapping[str, str]) -> None:
+    def connect_to(self, addresses: Mapping[str, str]) -> None:
         """Sets the other members: closes connections to those that are gone, and opens some to new ones."""
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._meet, dict(addresses))
+            self._loop.call_soon_threadsafe(self._connect_to, dict(addresses))
 
     def renew(self, member: str) -> None:
         """Opens another connection to a member that does not answer: the present one may be dead because a firewall has
@@ -141,7 +141,7 @@ class Transport:
     # ---- on the loop ----
 
     def _run(self) -> None:
-        ask_for_short_slices()
+        use_short_thread_slices()
         self._loop.run_forever()
 
     def _queue(self, member: str, message: Message) -> None:
@@ -149,17 +149,17 @@ class Transport:
         if peer is None:
             return
         if peer.link is not None and peer.channel is not None:
-            self._say(peer.link, peer.channel, message)
+            self._send(peer.link, peer.channel, message)
             return
         if len(peer.queue) >= MAX_QUEUED:
             self.counts["dropped"] += len(peer.queue)
             peer.queue.clear()
         peer.queue.append(message)
 
-    def _say(self, link: Link, channel: Channel, message: Message) -> None:
+    def _send(self, link: Link, channel: Channel, message: Message) -> None:
         self.counts["sent" if link.write(channel.encode(message)) else "dropped"] += 1
 
-    def _meet(self, addresses: dict[str, str]) -> None:
+    def _connect_to(self, addresses: dict[str, str]) -> None:
         for member in [one for one in self._peers if addresses.get(one) != self._peers[one].address]:
             self._drop(member)
         for member, address in addresses.items():
@@ -225,9 +225,9 @@ class Transport:
             self._on_reply(member, channel.decode(body))
 
         link.receive(reply)
-        self._say(link, channel, self._first_message())
+        self._send(link, channel, self._first_message())
         while peer.queue:
-            self._say(link, channel, peer.queue.popleft())
+            self._send(link, channel, peer.queue.popleft())
         peer.link, peer.channel = link, channel
         if (error := await link.lost) is not None:
             raise error
@@ -269,9 +269,9 @@ class Transport:
 
             def answer(body: bytes) -> None:
                 self.counts["received"] += 1
-                said = self._on_message(member, channel.decode(body))
-                if said is not None:
-                    self._say(link, channel, said)
+                response = self._on_message(member, channel.decode(body))
+                if response is not None:
+                    self._send(link, channel, response)
 
             link.receive(answer)
             if (error := await link.lost) is not None:

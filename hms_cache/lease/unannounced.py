@@ -4,10 +4,10 @@ Before its COMMIT, under the lock of NOTIFICATION_SEQUENCE, such a server revoke
 needs neither the secret nor connections to members.
 
 So that this costs nothing if no server reads by lease, the table of members is read rarely: if a look found no member,
-this server may write for `LOOK_S` without another look. That is also a lease, a lease to write without looking, and
-members respect it: the first member of a set holds no lease before its row has existed for that time, and it then takes
-the lock once more (`Membership`). A write that looked before the row existed either has the lock before that, or looks
-again under the lock. However long a look takes, it never prevents a write from committing.
+this server may write for `PRESENCE_VALID_S` without another look. That is also a lease, a lease to write without
+looking, and members respect it: the first member of a set holds no lease before its row has existed for that time, and
+it then takes the lock once more (`Membership`). A write that looked before the row existed either has the lock before
+that, or looks again under the lock. However long a look takes, it never prevents a write from committing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from hms_cache.lease.clock import lease_clock_s
-from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
+from hms_cache.lease.revocations import RECHECK_INTERVAL_S, Revocations
 from hms_cache.lease.scopes import NOTHING, scope_of
 from hms_cache.lease.state import DRIFT
 from hms_cache.notifications.events import EventRow
@@ -30,11 +30,11 @@ from hms_cache.store.members import members
 
 _log = logging.getLogger(__name__)
 
-LOOK_S: Final = 2.0
+PRESENCE_VALID_S: Final = 2.0
 """How long a look that found no member is valid. A writing server looks twice as often: one small statement a second.
 The first member of a set waits this long for its first lease."""
 
-_LOOK_EVERY_S: Final = LOOK_S / 2
+_PRESENCE_INTERVAL_S: Final = PRESENCE_VALID_S / 2
 _PATIENCE_S: Final = 30.0
 
 
@@ -53,8 +53,8 @@ class UnannouncedWrites:
         self.revocations = Revocations(database, now_s, self._lock)
         self._database = database
         self._now_s = now_s
-        self._looked_s = float("-inf")
-        self._is_looking = False
+        self._checked_s = float("-inf")
+        self._is_checking = False
         self._has_table = False
         self._has_members = False
         self._is_set_to_check = is_set_to_check
@@ -71,25 +71,25 @@ class UnannouncedWrites:
         """
         self.revocations.before_writing()
         with self._lock:
-            self._lock.wait_for(lambda: not self._is_looking or self._is_recent(), _PATIENCE_S)
+            self._lock.wait_for(lambda: not self._is_checking or self._is_recent(), _PATIENCE_S)
             if self._is_recent():
                 return
-            self._is_looking = True
+            self._is_checking = True
         sent_s = self._now_s()
         try:
-            look = members.look(self._database, knows_table=self._has_table)
+            presence = members.read_presence(self._database, knows_table=self._has_table)
             with self._lock:
-                if look.has_members and not self._has_members and self._is_set_to_check:
+                if presence.has_members and not self._has_members and self._is_set_to_check:
                     _log.error(
                         "servers of this database read by lease (cache.exactness = lease), this one does not: each of"
                         " its writes ends their leases and waits for them. Give all servers the same setting."
                     )
-                self._has_table, self._has_members = look.has_table, look.has_members
+                self._has_table, self._has_members = presence.has_table, presence.has_members
                 # A look that may show an older state does not count: it is repeated under the lock.
-                self._looked_s = sent_s if look.history.stale_reason is None else float("-inf")
+                self._checked_s = sent_s if presence.history.stale_reason is None else float("-inf")
         finally:
             with self._lock:
-                self._is_looking = False
+                self._is_checking = False
                 self._lock.notify_all()
 
     def announces(self, events: Sequence[EventRow]) -> bool:
@@ -106,25 +106,25 @@ class UnannouncedWrites:
         :raises RetryableConflict: (SQLite) a lease is to be revoked.
         """
         with self._lock:
-            is_looked = not self._has_members and self._now_s() - self._looked_s < LOOK_S * (1 - 2 * DRIFT)
-        if is_looked:
+            is_checked = not self._has_members and self._now_s() - self._checked_s < PRESENCE_VALID_S * (1 - 2 * DRIFT)
+        if is_checked:
             return
         # A long write has outlasted its look, and looks again: a member that joins later needs the lock that this write
         # holds.
         rows = [row for row in members.read_if_there(connection) if row.lease_ms]
         with self._lock:
-            self.revocations.look_at(rows)
+            self.revocations.reconcile(rows)
             missing = [row for row in rows if not self.revocations.is_out(row)]
             self.waits += bool(missing)
         self.revocations.revoke(missing, is_alone=self._database.is_sqlite)
         with self._lock:
             while not all(self.revocations.is_out(row) for row in rows):
-                self._lock.wait(LOOK_AGAIN_S)
+                self._lock.wait(RECHECK_INTERVAL_S)
         if rows:
             members.end_leases(connection, [(row.member, row.epoch) for row in rows])
 
     def _is_recent(self) -> bool:
-        return self._now_s() - self._looked_s < _LOOK_EVERY_S
+        return self._now_s() - self._checked_s < _PRESENCE_INTERVAL_S
 
 
 class UnannouncedWrite:

@@ -14,14 +14,14 @@ from typing import Any, Final, Protocol
 
 from sqlalchemy import Connection
 
-from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
+from hms_cache.lease.revocations import RECHECK_INTERVAL_S, Revocations
 from hms_cache.lease.scopes import NOTHING, Scope, scope_of
 from hms_cache.lease.state import DRIFT, LeaseState
 from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import Statement
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
-from hms_cache.store.engine.read_plans import Question, ask_together
+from hms_cache.store.engine.read_plans import Question, fetch_together
 from hms_cache.store.members import members
 from hms_cache.store.members.members import MemberRow
 
@@ -37,7 +37,7 @@ class Links(Protocol):
     def send(self, member: str, message: Message) -> None:
         """Queues a message. It may be lost, but messages keep their order. Does not wait."""
 
-    def meet(self, addresses: Mapping[str, str]) -> None:
+    def connect_to(self, addresses: Mapping[str, str]) -> None:
         """Sets the members, by name."""
 
     def renew(self, member: str) -> None:
@@ -103,7 +103,7 @@ class LeaseWrites:
         self._open: dict[int, Write] = {}
         self._doubtful: list[Write] = []
         self._others: tuple[str, ...] = ()
-        self._met: dict[str, str] | None = None
+        self._members: dict[str, str] | None = None
         """The other members' addresses, as passed to the links."""
         self._longest_s = state.length_s
         """The longest lease seen so far."""
@@ -117,21 +117,21 @@ class LeaseWrites:
     def joined(self, rows: Iterable[MemberRow], server_identity: str) -> None:
         """This server has joined these members, on this database server. If the server has changed, leases from before
         are waited for, even if this server has not written yet."""
-        self.meet(rows)
-        self._look_at_history(server_identity)
+        self.set_members(rows)
+        self._check_history(server_identity)
         with self._joined:
             self._joined.notify_all()
 
-    def meet(self, rows: Iterable[MemberRow]) -> None:
+    def set_members(self, rows: Iterable[MemberRow]) -> None:
         """Sets the members as last read from the database."""
         rows = tuple(rows)
         others = {row.member: row.address for row in rows if row.member != self._state.member}
         with self.lock:
             self._others = tuple(others)
             self._longest_s = max([self._longest_s, *(row.lease_ms / 1000 for row in rows)])
-            if others != self._met:
-                self._met = others
-                self._links.meet(others)
+            if others != self._members:
+                self._members = others
+                self._links.connect_to(others)
 
     def rows_are_gone(self) -> None:
         """When this server joined again, its row was missing, or was that of an earlier epoch. So rows of members that
@@ -200,16 +200,16 @@ class LeaseWrites:
         :raises RetryableConflict: this server was fenced, or (SQLite) a member has to be revoked.
         """
         if answers is None:
-            answers = ask_together(connection, self.questions(write, connection))
+            answers = fetch_together(connection, self.questions(write, connection))
         found = members.under_lock(self._guarded, connection, answers)
         if not found.is_own:
             self._state.lost(write.epoch)
             raise RetryableConflict("the end of a write of this server was not heard, and its membership has ended")
         rows = [row for row in found.rows if row.member != self._state.member]
-        self.meet(rows)
-        self._look_at_history(found.history.server_identity)
+        self.set_members(rows)
+        self._check_history(found.history.server_identity)
         with self.lock:
-            self.revocations.look_at(rows)
+            self.revocations.reconcile(rows)
             self._announce(write, [row.member for row in rows])
             self.lock.wait_for(lambda: not self._missing(write, rows), PATIENCE_S)
             missing = self._missing(write, rows)
@@ -219,7 +219,7 @@ class LeaseWrites:
         while missing:
             self.revocations.revoke(missing, is_alone=self._guarded.is_sqlite)
             with self.lock:
-                self.lock.wait(LOOK_AGAIN_S)
+                self.lock.wait(RECHECK_INTERVAL_S)
                 missing = self._missing(write, rows)
         while (left_s := self._not_before_s - self._state.now_s()) > 0:
             with self.lock:
@@ -234,7 +234,7 @@ class LeaseWrites:
         self._guarded = database
         database.write_guard = self
 
-    def _look_at_history(self, identity: str) -> None:
+    def _check_history(self, identity: str) -> None:
         """On another server than before, a row that existed when a lease began may be missing: all leases from before
         are waited for."""
         with self.lock:

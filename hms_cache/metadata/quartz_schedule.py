@@ -60,10 +60,10 @@ class QuartzSchedule:
         is_hourly = len(self.hours) == _HOURS_OF_A_DAY
         if is_hourly and (soon_s := self._due_soon_s(after_s + 1)) is not None:
             return soon_s
-        for moment in self._moments_from(datetime.fromtimestamp(after_s + 1)):
+        for local_time in self._times_from(datetime.fromtimestamp(after_s + 1)):
             # In a repeated hour this is the first occurrence. A skipped time is that much later on the changed clock.
-            found_s = int(moment.timestamp())
-            if found_s > after_s and not (is_hourly and datetime.fromtimestamp(found_s) != moment):
+            found_s = int(local_time.timestamp())
+            if found_s > after_s and not (is_hourly and datetime.fromtimestamp(found_s) != local_time):
                 return found_s
         return None
 
@@ -71,23 +71,23 @@ class QuartzSchedule:
         """The first matching local time from this one on, before a change of clocks or soon after it."""
         changed_s = _change_of_clocks_s(start_s)
         shown = datetime.fromtimestamp(start_s)
-        moment = next(self._moments_from(shown), None)
-        if moment is not None:
-            found_s = start_s + int((moment - shown).total_seconds())
+        local_time = next(self._times_from(shown), None)
+        if local_time is not None:
+            found_s = start_s + int((local_time - shown).total_seconds())
             if found_s < (start_s + _LONGEST_SHIFT_S if changed_s is None else changed_s):
                 return found_s
         return None if changed_s is None else self._due_soon_s(changed_s)
 
-    def _moments_from(self, start: datetime) -> Iterator[datetime]:
+    def _times_from(self, start: datetime) -> Iterator[datetime]:
         for day in self._dates_from(start.date()):
             for hour in self.hours:
                 for minute in self.minutes:
                     if day == start.date() and (hour, minute) < (start.hour, start.minute):
                         continue
                     for second in self.seconds:
-                        moment = datetime(day.year, day.month, day.day, hour, minute, second)
-                        if moment >= start:
-                            yield moment
+                        local_time = datetime(day.year, day.month, day.day, hour, minute, second)
+                        if local_time >= start:
+                            yield local_time
 
     def _dates_from(self, start: date) -> Iterator[date]:
         for year in self.years:
@@ -160,8 +160,8 @@ def _number(text: str, lowest: int, highest: int, names: dict[str, int] | None) 
 def _change_of_clocks_s(start_s: int) -> int | None:
     """The first second after a change of clocks, if there is one soon after this time."""
 
-    def ahead_s(moment_s: int) -> int:
-        return time.localtime(moment_s).tm_gmtoff
+    def ahead_s(time_s: int) -> int:
+        return time.localtime(time_s).tm_gmtoff
 
     before_s, changed_s = start_s, start_s + _LONGEST_SHIFT_S
     if ahead_s(before_s) == ahead_s(changed_s):

@@ -60,7 +60,7 @@ class _ShardedFamily(Collector, Generic[S]):
         self._shards: list[tuple[threading.Thread, dict[Labels, S]]] = []
         self._of_ended: dict[Labels, S] = {}
         """Counts of threads that have ended. This dictionary is never changed, only replaced."""
-        self._looked_at = _FEW_SHARDS
+        self._join_at_count = _FEW_SHARDS
         """Number of shards at which threads that have ended are looked for."""
 
     def _sum(self, shards: Iterable[Mapping[Labels, S]]) -> dict[Labels, S]:
@@ -71,7 +71,7 @@ class _ShardedFamily(Collector, Generic[S]):
         shard: dict[Labels, S] = {}
         self._local.shard = shard
         with self._lock:
-            if len(self._shards) >= self._looked_at:
+            if len(self._shards) >= self._join_at_count:
                 self._join_ended()
             self._shards.append((threading.current_thread(), shard))
         return shard
@@ -87,7 +87,7 @@ class _ShardedFamily(Collector, Generic[S]):
                 ended.append(shard)
         self._shards, self._of_ended = alive, self._sum(ended)
         # Twice as many, so that each shard is examined only a few times.
-        self._looked_at = max(_FEW_SHARDS, 2 * len(alive))
+        self._join_at_count = max(_FEW_SHARDS, 2 * len(alive))
 
     def _totals(self) -> dict[Labels, S]:
         """Returns the sums of all threads, as new values."""

@@ -142,8 +142,8 @@ def digest_of(rows: Sequence[NotificationRow]) -> str | None:
     if not rows:
         return None
     digest = hashlib.blake2b(digest_size=16)
-    told = [row._replace(message=_recognized(row.message)) for row in rows]
-    for row in sorted(told, key=lambda row: (row.event_type, row.message or "")):
+    recognized = [row._replace(message=_recognized(row.message)) for row in rows]
+    for row in sorted(recognized, key=lambda row: (row.event_type, row.message or "")):
         digest.update(repr(tuple(row)).encode("utf-8", "backslashreplace"))
     return digest.hexdigest()
 

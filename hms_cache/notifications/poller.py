@@ -264,7 +264,7 @@ class Poller:
             self._take_lead()
         return self._lead()
 
-    def look(self) -> StepResult:
+    def step_with_proof(self) -> StepResult:
         """A step for a caller that doubts that the log is still the same: it also reads a long row of the position
         again."""
         with self._condition:
@@ -457,10 +457,10 @@ class Poller:
     def _advance(self, requests: int) -> tuple[StepOutcome, int]:
         """Applies one batch. Raises ``LogDiscontinuity``."""
         place = self.position()
-        asked_at_s = self._clock.monotonic_s()
+        requested_at_s = self._clock.monotonic_s()
         if self._is_quiet(place):
             with self._condition:
-                self._current_at_s = asked_at_s
+                self._current_at_s = requested_at_s
             return StepOutcome.CAUGHT_UP, 0
         read = self._read(place, self._settings.batch_size + 1)
         if read is None:
@@ -485,9 +485,9 @@ class Poller:
                 self._add_proven(head.history, page.history)
                 self.needs_proof = False
             self._head_event_id = max(head.last_event_id, reached)
-            self._counters.batch_durations.add(self._clock.monotonic_s() - asked_at_s)
+            self._counters.batch_durations.add(self._clock.monotonic_s() - requested_at_s)
             if reached >= head.last_event_id:
-                self._current_at_s = asked_at_s
+                self._current_at_s = requested_at_s
         self._show_position()
         return (StepOutcome.CAUGHT_UP if caught_up else StepOutcome.MORE), len(rows)
 

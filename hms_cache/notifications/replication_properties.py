@@ -38,10 +38,10 @@ _NAMES = frozenset(
 
 def without_replication_properties(database: Database) -> Database:
     """A copy without these properties."""
-    told = copy.copy(database)
+    copied = copy.copy(database)
     if database.parameters:
-        told.parameters = {name: value for name, value in database.parameters.items() if not _is_of_replication(name)}
-    return told
+        copied.parameters = {name: value for name, value in database.parameters.items() if not _is_of_replication(name)}
+    return copied
 
 
 def _is_of_replication(name: str) -> bool:

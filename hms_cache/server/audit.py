@@ -70,7 +70,7 @@ class Audited(NamedTuple):
 
     def fields(self) -> str:
         """As JSON, without the braces."""
-        told = {
+        values = {
             "method": self.method,
             "outcome": self.outcome,
             "allowed": self.outcome != "denied",
@@ -79,12 +79,12 @@ class Audited(NamedTuple):
             "objects": [_cut(one) for one in self.objects[:MAX_OBJECTS]],
         }
         if self.real_user:
-            told["real_user"] = _cut(self.real_user)
+            values["real_user"] = _cut(self.real_user)
         if self.events:
-            told["events"] = self.events
+            values["events"] = self.events
         if len(self.objects) > MAX_OBJECTS:
-            told["objects_left_out"] = len(self.objects) - MAX_OBJECTS
-        return json.dumps(told)[1:-1]
+            values["objects_left_out"] = len(self.objects) - MAX_OBJECTS
+        return json.dumps(values)[1:-1]
 
 
 class AuditLog:
@@ -123,14 +123,14 @@ class AuditLog:
         return self._queued_bytes
 
     @property
-    def tells_objects(self) -> bool:
+    def records_objects(self) -> bool:
         """Whether lines say what `Audited` holds."""
         return self._form == "json"
 
     def record(self, user: str, address: str, command: str, more: Audited | None = None) -> None:
         """Queues one line. Never waits for the log."""
         user, command = _cut(user), _cut(command)
-        fields = more.fields() if more is not None and self.tells_objects else ""
+        fields = more.fields() if more is not None and self.records_objects else ""
         weight = _LINE_OVERHEAD_BYTES + sum(map(sys.getsizeof, (user, address, command, fields)))
         with self._changed:
             if self._queued_bytes + weight > self._queue_bytes:
@@ -172,8 +172,8 @@ class AuditLog:
 
     def _line(self, user: str, address: str, command: str, fields: str) -> str:
         if self._form == "json":
-            told = json.dumps({"ugi": user, "ip": address, "cmd": command})
-            return f"{told[:-1]}, {fields}}}" if fields else told
+            line = json.dumps({"ugi": user, "ip": address, "cmd": command})
+            return f"{line[:-1]}, {fields}}}" if fields else line
         return f"ugi={escaped(user)}\tip={escaped(address)}\tcmd={escaped(command)}\t"
 
 

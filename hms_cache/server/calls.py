@@ -76,15 +76,15 @@ Answer = TypeVar("Answer")
 Function = TypeVar("Function", bound=HandlerFunction)
 
 
-def one_moment(function: Callable[[Call, Arguments], Answer]) -> Callable[[Call, Arguments], Answer]:
+def consistent_snapshot(function: Callable[[Call, Arguments], Answer]) -> Callable[[Call, Arguments], Answer]:
     """For a read whose reply combines several reads of the catalog: they must show one position (P1)."""
 
     @functools.wraps(function)
     def answer(call: Call, arguments: Arguments) -> Answer:
-        def ask(reads: MetadataReads) -> Answer:
+        def answer_from(reads: MetadataReads) -> Answer:
             return function(replace(call, stores=replace(call.stores, reads=reads)), arguments)
 
-        return call.stores.reads.at_one_moment(ask)
+        return call.stores.reads.in_one_snapshot(answer_from)
 
     return answer
 
@@ -105,13 +105,13 @@ def _is_about_catalog(method: str) -> bool:
     return changes_catalog(method) or method == "fire_listener_event"
 
 
-def _telling(function: HandlerFunction) -> HandlerFunction:
+def _showing_state(function: HandlerFunction) -> HandlerFunction:
     """A write that fails, or that finds nothing to do, shows its client the present state of the catalog: a table
     exists, or it does not. Later reads must not show an older state (P3, P4). For a write that logged events this is
     ensured already."""
 
     @functools.wraps(function)
-    def telling(call: Call, arguments: Any) -> Any:
+    def showing_state(call: Call, arguments: Any) -> Any:
         try:
             answer = function(call, arguments)
         except DatabaseUnavailableError:
@@ -123,7 +123,7 @@ def _telling(function: HandlerFunction) -> HandlerFunction:
             call.stores.reads.note_other_answer()
         return answer
 
-    return telling
+    return showing_state
 
 
 class HandlerTable:
@@ -171,7 +171,7 @@ class HandlerTable:
         register = self._register(Kind.WRITE, names, about, audit, request)
 
         def register_write(function: Function) -> Function:
-            register(for_write(_telling(function) if any(map(_is_about_catalog, names)) else function))
+            register(for_write(_showing_state(function) if any(map(_is_about_catalog, names)) else function))
             return function
 
         return register_write

@@ -29,11 +29,11 @@ def answer_together(listener: Listener, combined: CombinedCalls, members: Sequen
     replies = listener.dispatcher.execute_together(combined, calls)
     if replies is None:
         return False
-    tell_loop(listener.loop, _all_finished, members, replies)
+    schedule_reply(listener.loop, _all_finished, members, replies)
     return True
 
 
-def tell_loop(loop: asyncio.AbstractEventLoop, finished: Callable[..., None], *arguments: object) -> None:
+def schedule_reply(loop: asyncio.AbstractEventLoop, finished: Callable[..., None], *arguments: object) -> None:
     """Lets the loop write replies. A closed connection has none to write: the server stopped during the call."""
     try:
         loop.call_soon_threadsafe(finished, *arguments)

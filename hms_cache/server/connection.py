@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from hms_cache.cache.answers import Reply
 from hms_cache.event_loops import ClientTimer
-from hms_cache.server.combined_replies import Member, tell_loop
+from hms_cache.server.combined_replies import Member, schedule_reply
 from hms_cache.server.faults import busy, wire_fault
 from hms_cache.server.first_call import FirstCall
 from hms_cache.server.layer import Layer, address_of, part_from
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
         self._closing = False
         self._refusal: str | None = None
         self.has_refused_bytes = False
-        self.unheard_refusal = ""
+        self.one_way_refusal = ""
         """Why a one-way call was not begun, or did not end in time: Thrift has no reply that could say it."""
         self._hot: HotPath | FirstCall | AuthorizedHotPath | None = None
         self._slow: SlowReader | None = None
@@ -180,7 +180,7 @@ class Connection(asyncio.Protocol):
         if not pool.postpone(message):
             self._end_unbegun(message)
             self._listener.refused_calls += 1
-            self._tell_refusal(message, pool.refusal())
+            self._report_refusal(message, pool.refusal())
             self.close()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -404,11 +404,11 @@ class Connection(asyncio.Protocol):
         pool = self._listener.pools.of(message.name)
         shares = self._listener.shares
         if (exceeded := shares.refusal(session.user, self._network)) is not None:
-            self._tell_refusal(message, exceeded, dispatcher.refuse(message, exceeded))
+            self._report_refusal(message, exceeded, dispatcher.refuse(message, exceeded))
             return
         refusal = self._listener.begin_call(message.memory_bytes, pool)
         if refusal is not None:
-            self._tell_refusal(message, refusal)
+            self._report_refusal(message, refusal)
             return
         shares.begin(session.user, self._network)
         self._running = message
@@ -419,7 +419,7 @@ class Connection(asyncio.Protocol):
 
         def work() -> None:
             reply = dispatcher.execute(session, message)
-            tell_loop(loop, self.finished, message, reply)
+            schedule_reply(loop, self.finished, message, reply)
 
         combined = dispatcher.combination(message)
         group = self._listener.group_of(combined) if combined is not None else None
@@ -427,15 +427,15 @@ class Connection(asyncio.Protocol):
         if not pool.submit(work, message, group, Member(self, session, message), is_large=is_large):
             self._end_unbegun(message)
             self._listener.refused_calls += 1
-            self._tell_refusal(message, pool.refusal())
+            self._report_refusal(message, pool.refusal())
         elif self._ended:
             self.client_ended()
 
-    def _tell_refusal(self, message: Message, text: str, reply: bytes | None = None) -> None:
+    def _report_refusal(self, message: Message, text: str, reply: bytes | None = None) -> None:
         if message.expects_reply:
             self._write(reply or encode_exception(message, busy(text)))
         else:
-            self.unheard_refusal = text
+            self.one_way_refusal = text
 
     def _running_read(self) -> Message | None:
         """The call that is running or waits for a thread, if only its client depends on it."""
@@ -501,7 +501,7 @@ class Connection(asyncio.Protocol):
         else:
             took = f"{message.name} took longer than {limit:g} s"
             text = f"{took} (setting server.request_timeout_s); its outcome is unknown"
-        self._tell_refusal(message, text)
+        self._report_refusal(message, text)
         self.close()
 
     # Replies, errors, timers

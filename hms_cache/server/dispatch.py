@@ -136,8 +136,8 @@ class Dispatcher:
         keeps = self._keep is not None and message.name in HOT_METHODS and not session.variables
         is_write = handler.kind is Kind.WRITE
         # Before the call, since handlers complete the structs of the request.
-        tells_objects = self._audit.tells_objects and self._audit.wants(is_write=is_write)
-        objects = named_objects(message.args) if tells_objects else ()
+        records_objects = self._audit.records_objects and self._audit.wants(is_write=is_write)
+        objects = named_objects(message.args) if records_objects else ()
         call_context.begin(session.identifier, session.user, session.peer, fills_cache=session.fills_cache)
         try:
             if is_write and self._operations is not None and changes_catalog(message.name):
@@ -160,7 +160,7 @@ class Dispatcher:
     ) -> None:
         """Reports a call that has ended to the audit log, the counters and the log of slow calls."""
         if self._audit.wants(is_write=handler.kind is Kind.WRITE or outcome == "denied"):
-            if outcome == "denied" and self._audit.tells_objects and not objects:
+            if outcome == "denied" and self._audit.records_objects and not objects:
                 objects = named_objects(message.args)
             self._record(session, _audit_text(handler, message), message.name, outcome, objects)
         seconds = self._note(message.name, outcome, started)
@@ -190,11 +190,11 @@ class Dispatcher:
         outcomes: list[Any] = [None] * len(calls)
         requests: dict[int, Any] = {}
         objects: list[tuple[str, ...]] = [()] * len(calls)
-        tells_objects = self._audit.tells_objects and self._audit.wants(is_write=True)
+        records_objects = self._audit.records_objects and self._audit.wants(is_write=True)
         for number, (session, message) in enumerate(calls):
             argument = self._handlers[message.name].request or ""
             call_context.begin(session.identifier, session.user, session.peer, fills_cache=session.fills_cache)
-            if tells_objects:
+            if records_objects:
                 objects[number] = named_objects(message.args)
             try:
                 # The guard checks before the function runs, and returns its answer unchanged: here, the request.
@@ -217,8 +217,8 @@ class Dispatcher:
             call_context.begin(session.identifier, session.user, session.peer, fills_cache=session.fills_cache)
             # Shared by all of them.
             call_context.statements, call_context.database_s = statements, database_s
-            told, reply = self._reply(message, False, partial(_raised_or_returned, outcome))
-            self._account(self._handlers[message.name], session, message, told, named, started)
+            reported, reply = self._reply(message, False, partial(_raised_or_returned, outcome))
+            self._account(self._handlers[message.name], session, message, reported, named, started)
             replies.append(reply)
         call_context.end()
         return replies
@@ -295,13 +295,13 @@ class Dispatcher:
             return "denied", reply
         except Exception as raised:
             error = lacking(method, message.args, raised)
-            told = str(getattr(error, "message", None) or error)
-            call_context.failure = f"{type(error).__name__}: {told[:_LONGEST_FAILURE]}"
+            reported = str(getattr(error, "message", None) or error)
+            call_context.failure = f"{type(error).__name__}: {reported[:_LONGEST_FAILURE]}"
             found = declared_exception(method, error)
             if found is None or result is None:
                 if result is None:
                     name = message.name
-                    log_fault(f"one-way call {name} failed", told, f"one-way {name} {type(error).__name__}", error)
+                    log_fault(f"one-way call {name} failed", reported, f"one-way {name} {type(error).__name__}", error)
                     reply = None
                 else:
                     reply = encode_exception(message, application_exception(message.name, error))

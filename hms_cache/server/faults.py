@@ -28,7 +28,7 @@ MAX_LOGGED_TRACES = 1024
 """Number of different errors that are logged with their traces. Further errors, and those logged before, are logged
 without one."""
 
-MAX_TOLD_FIELDS = 40
+MAX_REPORTED_FIELDS = 40
 """Number of missing fields of a request that an error names."""
 
 MAX_SEARCHED_VALUES = 1_000
@@ -132,15 +132,15 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
         if value is None:
             missing: Exception = MetaException(f"{method.name} needs the argument {name}")
             return missing
-    absent = list(islice(dict.fromkeys(_absent_fields(arguments)), MAX_TOLD_FIELDS))
+    absent = list(islice(dict.fromkeys(_absent_fields(arguments)), MAX_REPORTED_FIELDS))
     if not absent:
         return error
     text = f"{method.name} needs a value that the request does not have; absent are: "
     names = ", ".join(absent)
     # With the trace: if the value should have been optional, this is a defect. Not once for each combination of missing
     # values, of which a client can make any number.
-    told = "" if isinstance(error, IntegrityError) else str(error)
-    logged = first_of_its_kind(f"{method.name} {type(error).__name__} {told}", error)
+    message_text = "" if isinstance(error, IntegrityError) else str(error)
+    logged = first_of_its_kind(f"{method.name} {type(error).__name__} {message_text}", error)
     _limited_log.warning(f"{text}%s", names, exc_info=logged)
     fault: Exception = TApplicationException(TApplicationException.PROTOCOL_ERROR, f"{text}{names}")
     return fault

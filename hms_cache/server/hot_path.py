@@ -95,7 +95,7 @@ class PositionSource(Protocol):
     gather_s: float
     """How long it is worth delaying a check so that one more request can share it."""
 
-    def ask(self, answered: Callable[[LogHead | None], None]) -> None:
+    def check(self, answered: Callable[[LogHead | None], None]) -> None:
         """Sends a check. `answered` is called on the loop with the end of the log, or with None if it could not be
         read."""
 
@@ -113,9 +113,9 @@ class HotPath:
         self._source = source
         self._loop = loop
         self._waiting: list[tuple[Waiting, Answer, bytes]] = []
-        self._asked: list[tuple[Waiting, Answer, bytes]] = []
+        self._in_check: list[tuple[Waiting, Answer, bytes]] = []
         self._sent_s = 0.0
-        self.is_asking = False
+        self.is_checking = False
         """Whether a check is under way or delayed."""
         self._expected = 0
         """Requests that may share the next check: those just answered, whose clients often send the next request at
@@ -147,8 +147,8 @@ class HotPath:
             self.hits[found.method] += 1
             return found.render(sequence)
         self._waiting.append((connection, found, sequence))
-        if not self.is_asking:
-            self.is_asking = True
+        if not self.is_checking:
+            self.is_checking = True
             self._start_gathering()
         return WAITS
 
@@ -170,24 +170,24 @@ class HotPath:
             if now_s < self._held_until_s:
                 self._loop.call_soon(self._gather)
                 return
-        self._ask()
+        self._send_check()
 
-    def _ask(self) -> None:
+    def _send_check(self) -> None:
         """Swaps the lists before the check is sent: later requests share the next one."""
-        self._asked, self._waiting = self._waiting, []
+        self._in_check, self._waiting = self._waiting, []
         self.checks += 1
         self._sent_s = self._freshness.now_s()
-        self._source.ask(self._answered)
+        self._source.check(self._answered)
 
     def _answered(self, head: LogHead | None) -> None:
-        served, self._asked = self._asked, []
+        served, self._in_check = self._in_check, []
         self.requests += len(served)
         sent_s = self._sent_s  # before the next question is sent: it proves what this answer cannot
         self._expected = len(served) + len(self._waiting)
         if self._waiting:
             self._start_gathering()
         else:
-            self.is_asking = False
+            self.is_checking = False
         is_current = head is not None and self._freshness.accept(CheckResult(head[0], sent_s, head[1]))
         hits = self.hits
         for connection, found, sequence in served:

@@ -328,19 +328,19 @@ class _Parting(asyncio.Protocol):
         self._transport, self._lost = transport, lost
         self._loop = asyncio.get_running_loop()
         self._is_quiet = True
-        self._timer = ClientTimer(self._loop, LINGER_QUIET_S, self._look)
+        self._timer = ClientTimer(self._loop, LINGER_QUIET_S, self._check_lingering)
         self._end = ClientTimer(self._loop, LINGER_S, transport.abort)
 
     def data_received(self, data: bytes) -> None:
         """Drops the bytes."""
         self._is_quiet = False
 
-    def _look(self) -> None:
+    def _check_lingering(self) -> None:
         if self._is_quiet:
             self._transport.abort()
             return
         self._is_quiet = True
-        self._timer = ClientTimer(self._loop, LINGER_QUIET_S, self._look)
+        self._timer = ClientTimer(self._loop, LINGER_QUIET_S, self._check_lingering)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The client has gone, or its time is up."""

@@ -44,18 +44,18 @@ ABOUT_THE_SESSION = ("set_ugi", "setOption", "setMetaConf")
 """Methods whose texts are remembered, up to `max_session_bytes`. A much longer text is refused before it is decoded,
 which takes half a millisecond for each MB, without interruption."""
 
-TOLD_AGAIN = ("get_config_value",)
+ECHOING_METHODS = ("get_config_value",)
 """Methods that answer with a text of the request: the default value for an unknown key. They are answered on the event
 loop, where encoding a text takes a millisecond for each MB. No value in a configuration is much longer."""
 
-_REFUSED_IN_WORDS_BYTES = 256 * 1024
+_REFUSED_WITH_REPLY_BYTES = 256 * 1024
 """A text that exceeds the limit by no more than this is decoded and refused with Hive's exception. A longer one ends
 the connection."""
 
 _LOG_INTERVAL_S = 1.0
 """Between two log lines about closed clients: other work waits while a line is written."""
 
-IDLE_LOOKS_AT_ONCE = 200
+IDLE_CHECKS_AT_ONCE = 200
 """Connections whose idle time is read from the system in one go, which takes a millisecond."""
 
 
@@ -103,14 +103,14 @@ class Listener:
         self.buffers = BufferBudget(settings.buffer_budget_bytes, time.monotonic)
         self.session_budget = SessionBudget(settings.max_session_bytes, settings.sessions_budget_bytes)
         self.message_limits_bytes = dict.fromkeys(
-            (*ABOUT_THE_SESSION, *TOLD_AGAIN), settings.max_session_bytes + _REFUSED_IN_WORDS_BYTES
+            (*ABOUT_THE_SESSION, *ECHOING_METHODS), settings.max_session_bytes + _REFUSED_WITH_REPLY_BYTES
         )
         """Limits for single methods, by name."""
         self.admission = Admission(max_connections or settings.max_connections, settings.max_connections_per_address)
         self._empty: asyncio.Event
         self._servers: list[asyncio.Server] = []
         self._expiry: asyncio.Handle | None = None
-        self._idle_look: asyncio.TimerHandle | None = None
+        self._idle_check: asyncio.TimerHandle | None = None
         self._next_log_s = 0.0
         self._unlogged = 0
         self.turns: Turns
@@ -130,10 +130,10 @@ class Listener:
                 server.close()
             raise
         if math.isfinite(self.settings.idle_timeout_s):
-            self._look_for_idle()
+            self._check_idle()
 
     def _others_wait(self) -> bool:
-        return self.in_flight > 0 or (self.hot_path is not None and self.hot_path.is_asking)
+        return self.in_flight > 0 or (self.hot_path is not None and self.hot_path.is_checking)
 
     async def _listen(self, port: Port, *, reuse_port: bool) -> None:
         try:
@@ -167,7 +167,7 @@ class Listener:
         self.draining = True
         for server in self._servers:
             server.close()
-        for timer in (self._expiry, self._idle_look):
+        for timer in (self._expiry, self._idle_check):
             if timer is not None:
                 timer.cancel()
         for connection in self._open_connections():
@@ -287,21 +287,21 @@ class Listener:
         if next_s is not None:
             self._expire_at(next_s)
 
-    def _look_for_idle(self) -> None:
+    def _check_idle(self) -> None:
         """Asks the system how long each connection has been idle: recording it here would add to each hot call."""
-        self._look_at_some(self._open_connections())
+        self._check_some_idle(self._open_connections())
 
-    def _look_at_some(self, left: list[Connection]) -> None:
+    def _check_some_idle(self, left: list[Connection]) -> None:
         timeout_s = self.settings.idle_timeout_s
-        for connection in left[-IDLE_LOOKS_AT_ONCE:]:
+        for connection in left[-IDLE_CHECKS_AT_ONCE:]:
             if connection.idle_s() >= timeout_s:
                 self.timeouts["idle"] += 1
                 connection.close()
-        del left[-IDLE_LOOKS_AT_ONCE:]
+        del left[-IDLE_CHECKS_AT_ONCE:]
         if left:
-            self._idle_look = self.loop.call_later(0.001, self._look_at_some, left)
+            self._idle_check = self.loop.call_later(0.001, self._check_some_idle, left)
         else:
-            self._idle_look = self.loop.call_later(min(max(timeout_s / 10, 0.05), 60.0), self._look_for_idle)
+            self._idle_check = self.loop.call_later(min(max(timeout_s / 10, 0.05), 60.0), self._check_idle)
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -44,7 +44,7 @@ class InlineSource:
         self._close = close
         self._log = LimitedLog(_logger)
 
-    def ask(self, answered: Answered) -> None:
+    def check(self, answered: Answered) -> None:
         """Reads at the end of this turn of the loop, so that all requests of the turn share the read."""
         self._loop.call_soon(self._read, answered)
 
@@ -74,7 +74,7 @@ class ThreadSource:
         self._thread = threading.Thread(target=self._run, name="hms-position", daemon=True)
         self._thread.start()
 
-    def ask(self, answered: Answered) -> None:
+    def check(self, answered: Answered) -> None:
         self._questions.put(answered)
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class PacketSource:
         self._is_old = False
         self._connection: PositionConnection | None = None
         self._answered: Answered | None = None
-        self._asked_s = 0.0
+        self._sent_s = 0.0
         self._timer: ClientTimer | None = None
         self._timed_from_s = 0.0
         """When the check was sent for which the timer was started."""
@@ -130,20 +130,20 @@ class PacketSource:
         self._read_position = read_position
         self._fallback = ThreadSource(self._read_and_connect, loop)
 
-    def ask(self, answered: Answered) -> None:
+    def check(self, answered: Answered) -> None:
         connection = self._connection or self._take_offered()
         if connection is not None:
             try:
-                connection.ask()
+                connection.send_query()
             except DatabaseUnavailable as error:
                 self._lose(error)
             else:
                 self._answered = answered
-                self._asked_s = self._loop.time()
+                self._sent_s = self._loop.time()
                 if self._timer is None:
                     self._time(self._answer_timeout_s)
                 return
-        self._fallback.ask(answered)
+        self._fallback.check(answered)
 
     def close(self) -> None:
         self._drop()
@@ -211,17 +211,17 @@ class PacketSource:
         self._finish(head)
 
     def _time(self, time_s: float) -> None:
-        self._timed_from_s = self._asked_s
-        self._timer = ClientTimer(self._loop, time_s, self._look)
+        self._timed_from_s = self._sent_s
+        self._timer = ClientTimer(self._loop, time_s, self._check_overdue)
 
-    def _look(self) -> None:
+    def _check_overdue(self) -> None:
         """Whether the current check is overdue. There is one timer, not one for each check."""
         self._timer = None
         if self._answered is None:
             return
-        if self._asked_s > self._timed_from_s:
+        if self._sent_s > self._timed_from_s:
             # The loop may have stood still for a part of this time: see `ClientTimer`.
-            rest_s = self._asked_s + self._answer_timeout_s - self._loop.time()
+            rest_s = self._sent_s + self._answer_timeout_s - self._loop.time()
             self._time(max(rest_s, self._answer_timeout_s / CLIENT_TIME_PARTS))
         else:
             self._lose(DatabaseUnavailable(f"no answer to the position check within {self._answer_timeout_s:g} s"))

@@ -34,7 +34,7 @@ class SlowReader:
     def _watch(self) -> None:
         timeout_s = self._listener.write_timeout_s()
         if timeout_s:
-            self._timer = ClientTimer(self._listener.loop, timeout_s, self._look)
+            self._timer = ClientTimer(self._listener.loop, timeout_s, self._check_overdue)
 
     def watch_anew(self) -> None:
         """Applies the present limit, if a limit applied before."""
@@ -48,7 +48,7 @@ class SlowReader:
             self._timer.cancel()
             self._timer = None
 
-    def _look(self) -> None:
+    def _check_overdue(self) -> None:
         self._timer = None
         unsent_bytes = self._transport.get_write_buffer_size()
         if unsent_bytes > self.unsent_bytes - LEAST_PROGRESS_BYTES:

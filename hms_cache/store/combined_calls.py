@@ -81,7 +81,7 @@ def combined_calls(
         except ttypes.MetaException as error:
             return without(opening_ones, error, requests)
         except Exception as error:
-            _tell_alone(requests, error)
+            _log_fallback(requests, error)
             return None
         return carry_out_txns(requests)
 
@@ -104,8 +104,8 @@ def combined_calls(
         if not opened:
             return outcomes
         answers = list(outcomes)
-        told = answer_opened([requests[number] for number in opened], [outcomes[number] for number in opened])
-        for number, answer in zip(opened, told, strict=True):
+        responses = answer_opened([requests[number] for number in opened], [outcomes[number] for number in opened])
+        for number, answer in zip(opened, responses, strict=True):
             answers[number] = answer
         return answers
 
@@ -116,7 +116,7 @@ def combined_calls(
         try:
             snapshot = run_read(database, partial(snapshots.read_snapshot, open_txn_timeout_ms=open_timeout_ms))
         except Exception as error:
-            _tell_alone(requests, error)
+            _log_fallback(requests, error)
             return None
         return [snapshots.open_txns_response(snapshot, snapshots.excluded_types(one)) for one in requests]
 
@@ -192,9 +192,9 @@ def _carried_out(
     except CommitOutcomeUnknown as error:
         return [CommitOutcomeUnknown(str(error), connection_lost=True) for _ in requests]
     except Exception as error:
-        _tell_alone(requests, error)
+        _log_fallback(requests, error)
         return None
 
 
-def _tell_alone(requests: Sequence[Any], error: Exception) -> None:
+def _log_fallback(requests: Sequence[Any], error: Exception) -> None:
     _log.info("%d calls that shared a transaction are run one by one: %s", len(requests), error)

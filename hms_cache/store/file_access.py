@@ -24,7 +24,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.features import SchemaFeatures
-from hms_cache.store.engine.read_plans import Question, ask_together
+from hms_cache.store.engine.read_plans import Question, fetch_together
 from hms_cache.store.rows.database_rows import LOCATION_LEFT_ALONE, MANAGED_LOCATION_LEFT_ALONE
 from hms_cache.store.schema import DATABASE_PARAMS, DBS
 from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse
@@ -161,7 +161,7 @@ class FileAccess:
 
 def declared_locations(connection: Connection, warehouse: Warehouse) -> tuple[Location, ...]:
     """The locations that are allowed because databases lie there, sorted. One statement."""
-    [rows] = ask_together(connection, [Question(_declared_query(features_of(connection)), {})])
+    [rows] = fetch_together(connection, [Question(_declared_query(features_of(connection)), {})])
     locations = []
     for text in {row[0] for row in rows} - {None, ""}:
         try:
@@ -188,7 +188,7 @@ def _declared_query(features: SchemaFeatures) -> DirectQuery:
     )
 
 
-def tell_files_stay(what: str, locations: Sequence[Location | str], reason: str) -> None:
+def log_files_kept(what: str, locations: Sequence[Location | str], reason: str) -> None:
     """Logs that an object was dropped whose files were not deleted."""
     if locations:
         others = f" and {len(locations) - 1} more" if len(locations) > 1 else ""

@@ -99,10 +99,10 @@ class ObjectReads(StoreReads):
             finally:
                 forget_waiting(connection)
 
-    def at_one_moment(self, ask: Callable[[MetadataReads], T]) -> T:
+    def in_one_snapshot(self, read: Callable[[MetadataReads], T]) -> T:
         def begin() -> T:
             with self.snapshot():
-                return ask(self)
+                return read(self)
 
         return run_again_if_lost(self._context.database, begin)
 

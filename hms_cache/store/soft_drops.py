@@ -19,7 +19,7 @@ from hms_cache.store.compactions.queue import submit_all_for_cleanup
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
+from hms_cache.store.file_access import OUTSIDE, FileAccess, log_files_kept
 from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import SHARED, partition_places_in_use, places_in_use
@@ -146,9 +146,9 @@ def places_that_may_go(
         if found is not None and files.allow_deletion(found.location) is not None:
             allowed[text] = found.location
     what = f"{qualified(table.catName, table.dbName, table.tableName)}, or partitions of it, are dropped softly"
-    tell_files_stay(what, sorted(set(texts) - set(allowed)), OUTSIDE)
+    log_files_kept(what, sorted(set(texts) - set(allowed)), OUTSIDE)
     shared = partition_places_in_use(context, transaction.connection, row, list(allowed.values()))
-    tell_files_stay(what, sorted(shared, key=str), SHARED)
+    log_files_kept(what, sorted(shared, key=str), SHARED)
     return {text for text, location in allowed.items() if location not in shared}
 
 

@@ -100,7 +100,7 @@ class MessageStream:
         self._max_objects = max_objects
         self._pieces: deque[memoryview] = deque()
         self._waiting_bytes = 0
-        self._taken_bytes = 0
+        self._read_bytes = 0
         self._buffer = BytesIO()
         self._blocks_at_entry = 0
         self._blocks = 0
@@ -186,14 +186,14 @@ class MessageStream:
     @property
     def decoded_bytes(self) -> int:
         """The size of the arguments, once `resume` has returned them."""
-        return self._taken_bytes - (len(self._buffer.getvalue()) - self._buffer.tell())
+        return self._read_bytes - (len(self._buffer.getvalue()) - self._buffer.tell())
 
     @property
     def decoded_objects(self) -> int:
         """Approximate number of objects created so far."""
-        first_bytes = min(self._taken_bytes, _UNCOUNTED_BYTES)
+        first_bytes = min(self._read_bytes, _UNCOUNTED_BYTES)
         # Bytes since the last sample are not counted yet.
-        unknown_bytes = self._taken_bytes - self._counted_bytes if self._counts else 0
+        unknown_bytes = self._read_bytes - self._counted_bytes if self._counts else 0
         if self._is_slow:  # upper bound
             unknown = min(unknown_bytes // _BYTES_PER_OBJECT, int(self._uncounted_s / self.object_s))
         else:
@@ -223,7 +223,7 @@ class MessageStream:
         if took_s * _ORDINARY_BYTES_PER_OBJECT > self.object_s * self._taken_at_once_bytes:
             self._is_slow = True
         stops = self._waiting_bytes < needed - len(partial)
-        if stops or not self._counts or self._taken_bytes - self._counted_bytes >= _COUNTED_BYTES:
+        if stops or not self._counts or self._read_bytes - self._counted_bytes >= _COUNTED_BYTES:
             # If `partial` is longer than a byte, the decoder has created it.
             self._count_objects(made_besides=len(partial) > 1)
         if took_s > _LONG_PIECE_S:
@@ -254,7 +254,7 @@ class MessageStream:
 
     def _take(self, partial: bytes, needed: int) -> BytesIO:
         missing = needed - len(partial)
-        if self._taken_bytes + missing > self.bytes_limit:
+        if self._read_bytes + missing > self.bytes_limit:
             raise self._fail(self._overrun())
         while self._waiting_bytes < missing:
             self._needed_bytes = missing
@@ -263,8 +263,8 @@ class MessageStream:
             self._begin_count()
         piece_bytes = self._piece_bytes
         if not self._counts:  # the piece that reaches the length from which objects are counted ends there
-            piece_bytes = min(piece_bytes, _UNCOUNTED_BYTES + 1 - self._taken_bytes)
-        wanted = min(max(missing, piece_bytes), self._waiting_bytes, self.bytes_limit - self._taken_bytes)
+            piece_bytes = min(piece_bytes, _UNCOUNTED_BYTES + 1 - self._read_bytes)
+        wanted = min(max(missing, piece_bytes), self._waiting_bytes, self.bytes_limit - self._read_bytes)
         taken: list[bytes | memoryview] = [partial] if partial else []
         while wanted > 0:
             piece = self._pieces.popleft()
@@ -273,7 +273,7 @@ class MessageStream:
                 piece = piece[:wanted]
             taken.append(piece)
             wanted -= len(piece)
-            self._taken_bytes += len(piece)
+            self._read_bytes += len(piece)
             self._waiting_bytes -= len(piece)
         data = b"".join(taken)
         self._taken_at_once_bytes = len(data)
@@ -290,33 +290,33 @@ class MessageStream:
         self._is_counting = (
             self._counts
             and self._is_slow
-            and self._taken_bytes + self._waiting_bytes > self._sample_at
+            and self._read_bytes + self._waiting_bytes > self._sample_at
             and self._uncounted_s >= min(_MAX_UNCOUNTED_S, _TIMES_A_COUNT * self._counting_s)
         )
         self._is_count_due = self._is_counting
-        self._sample_began_bytes = self._taken_bytes
+        self._sample_began_bytes = self._read_bytes
 
     def _count_objects(self, made_besides: int = 0) -> None:
         """Limits the objects that the message creates: 100 MiB of empty structs would take 14 GB."""
         if not self._counts:
-            if self._taken_bytes > _UNCOUNTED_BYTES:
-                self._counts, self._counted_bytes = True, self._taken_bytes
+            if self._read_bytes > _UNCOUNTED_BYTES:
+                self._counts, self._counted_bytes = True, self._read_bytes
                 self._begin_count()
             return
         if not self._is_slow:
-            self._blocks += (self._taken_bytes - self._counted_bytes) // _USUAL_BYTES_PER_OBJECT
-            self._counted_bytes, self._uncounted_s = self._taken_bytes, 0.0
+            self._blocks += (self._read_bytes - self._counted_bytes) // _USUAL_BYTES_PER_OBJECT
+            self._counted_bytes, self._uncounted_s = self._read_bytes, 0.0
             return
         if not self._is_counting:
             self._begin_count()
             return
-        if self._is_count_due or self._taken_bytes == self._sample_began_bytes:
+        if self._is_count_due or self._read_bytes == self._sample_began_bytes:
             return
         now = self._allocated()
         self._sample_blocks += max(0, now - self._blocks_at_entry - made_besides + _BLOCKS_LET_GO)
-        self._sample_bytes += self._taken_bytes - self._sample_began_bytes
-        self._blocks_at_entry, self._sample_began_bytes = now, self._taken_bytes
-        size_bytes = self._taken_bytes - self._counted_bytes
+        self._sample_bytes += self._read_bytes - self._sample_began_bytes
+        self._blocks_at_entry, self._sample_began_bytes = now, self._read_bytes
+        size_bytes = self._read_bytes - self._counted_bytes
         if self._sample_bytes < min(_SAMPLE_BYTES, size_bytes):
             return
         sample_blocks, sample_bytes = self._sample_blocks, self._sample_bytes
@@ -326,15 +326,15 @@ class MessageStream:
             return  # created by other threads: they must not be extrapolated; the next portion is another sample
         made = sample_blocks * size_bytes // sample_bytes
         self._blocks += made
-        self._counted_bytes, self._uncounted_s = self._taken_bytes, 0.0
+        self._counted_bytes, self._uncounted_s = self._read_bytes, 0.0
         self._is_slow = self._is_counting = False
-        self._sample_at = self._taken_bytes + _RANDOM.randrange(_SAMPLED_FROM_BYTES)
+        self._sample_at = self._read_bytes + _RANDOM.randrange(_SAMPLED_FROM_BYTES)
         self._empty_objects = self._empty_objects + made if 3 * made > 2 * size_bytes else 0
         if self._empty_objects > _MAX_EMPTY_OBJECTS:
             text = f"the message makes {self._empty_objects} objects without content in a row"
             raise self._fail(MessageTooLarge(text))
-        if self._blocks > min(self._max_objects, _FREE_OBJECTS + self._taken_bytes // _BYTES_PER_OBJECT):
-            text = f"the message makes {self._blocks} objects of its first {self._taken_bytes} bytes"
+        if self._blocks > min(self._max_objects, _FREE_OBJECTS + self._read_bytes // _BYTES_PER_OBJECT):
+            text = f"the message makes {self._blocks} objects of its first {self._read_bytes} bytes"
             raise self._fail(MessageTooLarge(text))
 
     def _fail(self, failure: WireError) -> WireError:
@@ -378,7 +378,7 @@ class _OneAtATime(MessageStream):
         self.counted = 0
 
     def _count_objects(self, made_besides: int = 0) -> None:
-        if self._is_counting and not self._is_count_due and self._taken_bytes > self._sample_began_bytes:
+        if self._is_counting and not self._is_count_due and self._read_bytes > self._sample_began_bytes:
             self.blocks[self.counted] = sys.getallocatedblocks() - self._blocks_at_entry - made_besides
             self.counted += 1
 

@@ -105,7 +105,7 @@ _OLD_FIRE_EVENT_ARGUMENTS: Final = [
 ]
 
 
-def _does_not_say_replace(arguments: Any) -> bool:
+def _lacks_replace(arguments: Any) -> bool:
     request = arguments.rqst
     insert = request.data.insertData if request is not None and request.data is not None else None
     return insert is not None and insert.replace is None
@@ -121,7 +121,7 @@ REREADINGS: Final[dict[str, Rereading]] = {
     "add_dynamic_partitions": Rereading(
         _OLD_DYNAMIC_PARTITIONS_ARGUMENTS, _has_no_write_id, lambda arguments, old: old
     ),
-    "fire_listener_event": Rereading(_OLD_FIRE_EVENT_ARGUMENTS, _does_not_say_replace, _with_a_list_first),
+    "fire_listener_event": Rereading(_OLD_FIRE_EVENT_ARGUMENTS, _lacks_replace, _with_a_list_first),
 }
 
 

@@ -18,14 +18,14 @@ def at_once(work: Callable[[], None]) -> None:
 
 
 def test_an_answer_is_given_again_until_it_is_too_old() -> None:
-    clock, asked = ManualClock(), []
-    probe = DatabaseProbe(lambda: asked.append(1) or 7, clock, at_once)
+    clock, requested = ManualClock(), []
+    probe = DatabaseProbe(lambda: requested.append(1) or 7, clock, at_once)
     assert probe.error() is None
     assert probe.error() is None
-    assert len(asked) == 1
+    assert len(requested) == 1
     clock.advance(PROBE_VALID_S + 0.1)
     assert probe.error() is None
-    assert len(asked) == 2
+    assert len(requested) == 2
 
 
 def test_an_outage_is_told_and_ends_with_the_next_probe() -> None:
@@ -63,11 +63,11 @@ def test_a_failure_that_stays_writes_one_trace(caplog: pytest.LogCaptureFixture)
 
 
 def test_many_who_ask_at_once_share_one_probe() -> None:
-    clock, release, asked = ManualClock(), threading.Event(), []
+    clock, release, requested = ManualClock(), threading.Event(), []
     answers: list[str | None] = []
 
     def ask() -> int:
-        asked.append(1)
+        requested.append(1)
         release.wait(30)
         return 3
 
@@ -86,7 +86,7 @@ def test_many_who_ask_at_once_share_one_probe() -> None:
     for thread in clients:
         thread.join(30)
     assert answers == [None] * 4
-    assert len(asked) == 1
+    assert len(requested) == 1
 
 
 def test_a_thread_that_cannot_be_started_is_no_answer_for_good() -> None:

@@ -116,12 +116,12 @@ def test_commands(running: Running, tmp_path: Path) -> None:
     die(tmp_path, dead)
     token = tmp_path / "token"
     token.write_text(TOKEN + "\n")
-    asked = ("--management", running.management)
-    status, text_shown = hms_cache(tmp_path, "locks", "list", *asked)
+    requested = ("--management", running.management)
+    status, text_shown = hms_cache(tmp_path, "locks", "list", *requested)
     assert status == 0 and "shop.a" in text_shown and "shop.b" in text_shown and text_shown.count("dead") == 1
-    status, found = hms_cache(tmp_path, "locks", "list", "--dead", "--json", *asked)
+    status, found = hms_cache(tmp_path, "locks", "list", "--dead", "--json", *requested)
     assert status == 0 and [one["lock_id"] for one in json.loads(found)["locks"]] == [dead]
-    commanded = (*asked, "--token-file", str(token))
+    commanded = (*requested, "--token-file", str(token))
     status, refused = hms_cache(tmp_path, "locks", "release", str(live), *commanded)
     assert status == 1 and "heartbeat" in refused
     assert hms_cache(tmp_path, "locks", "release", str(dead), *commanded) == (0, f"released {dead}\n")

@@ -370,9 +370,9 @@ def test_a_page_that_is_handed_on_has_the_headers_of_a_page(tmp_path: Path) -> N
     with ExitStack() as stack:
         workers = [stack.enter_context(closing(Running(tmp_path, Siblings(index, 2, tmp_path)))) for index in range(2)]
         for page, method, form in itertools.product(PAGES, ("GET", "HEAD"), ("html", "json")):
-            asked = f"{PATHS.get(page.path, page.path)}?format={form}"
-            found = [headers_of(worker, method, asked) for worker in workers]
-            assert found[0] == found[1], (method, asked)
+            requested = f"{PATHS.get(page.path, page.path)}?format={form}"
+            found = [headers_of(worker, method, requested) for worker in workers]
+            assert found[0] == found[1], (method, requested)
             assert found[0]["vary"] == "Accept" and "content-security-policy" in found[0]
 
 
@@ -407,7 +407,7 @@ def test_workers_give_one_answer_whatever_a_table_is_called(tmp_path: Path) -> N
     with ExitStack() as stack:
         workers = [stack.enter_context(closing(Running(tmp_path, Siblings(index, 2, tmp_path)))) for index in range(2)]
         for name in ODD_NAMES:
-            asked = f"/table/shop.{name if name.isascii() else quote(name)}"
-            answers = [worker.ask(asked) for worker in workers]
+            requested = f"/table/shop.{name if name.isascii() else quote(name)}"
+            answers = [worker.ask(requested) for worker in workers]
             assert answers[0][0] in (200, 404), name
             assert answers[1] == answers[0], name

@@ -39,7 +39,7 @@ def test_it_is_told_once_a_day_from_a_month_before_on(tmp_path: Path, caplog: py
     for _ in range(35):
         caplog.clear()
         for _ in range(24):
-            watched.look()
+            watched.check()
             clock.advance(DAY_S / 24)
         lines.append([one.getMessage().partition(".")[0] for one in caplog.records])
     assert lines == [
@@ -51,7 +51,7 @@ def test_it_is_told_once_a_day_from_a_month_before_on(tmp_path: Path, caplog: py
     watched.renewed(settings)()
     caplog.clear()
     clock.advance(DAY_S)
-    watched.look()
+    watched.check()
     assert caplog.records == []
     assert gauge._value.get() == (ends + datetime.timedelta(days=365)).timestamp()
 

@@ -194,16 +194,16 @@ def test_a_server_killed_at_any_moment_answers_as_the_database_does(
                 truth.create_table(table("default", name))
             for round_ in range(3):
                 with server_process(tmp_path / f"one{round_}", initialized_database_url, settings) as one:
-                    with metastore_client(one.port) as asked:
+                    with metastore_client(one.port) as requested:
                         for _ in range(chance.randrange(20, 200)):
                             name = chance.choice(TABLES)
                             if chance.random() < 0.3:
                                 changed = truth.get_table("default", name)
                                 changed.parameters = {**changed.parameters, "n": str(chance.random())}
                                 truth.alter_table("default", name, changed)
-                            assert asked.get_table("default", name) == truth.get_table("default", name)
+                            assert requested.get_table("default", name) == truth.get_table("default", name)
                         for name in TABLES:
-                            assert asked.get_table("default", name) == truth.get_table("default", name)
+                            assert requested.get_table("default", name) == truth.get_table("default", name)
                     wait_until(lambda: (tmp_path / "dump").exists(), "a dump")
                     one.kill()
                 for name in chance.sample(TABLES, 3):

@@ -32,8 +32,8 @@ def test_a_thread_that_asks_gets_short_slices_and_others_keep_theirs() -> None:
     before_ns, found = slice_ns(), list[tuple[bool, int, int]]()
 
     def ask() -> None:
-        asked = event_loops.ask_for_short_slices()
-        found.append((asked, slice_ns(), os.getpriority(os.PRIO_PROCESS, 0)))
+        requested = event_loops.use_short_thread_slices()
+        found.append((requested, slice_ns(), os.getpriority(os.PRIO_PROCESS, 0)))
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -53,9 +53,9 @@ def test_a_system_that_does_not_allow_it_changes_nothing(monkeypatch: pytest.Mon
             return -1
 
     monkeypatch.setattr(ctypes, "CDLL", Forbidding)
-    assert not event_loops.ask_for_short_slices()
+    assert not event_loops.use_short_thread_slices()
     monkeypatch.setattr(platform, "machine", lambda: "an unknown one")
-    assert not event_loops.ask_for_short_slices()
+    assert not event_loops.use_short_thread_slices()
 
 
 def test_what_takes_too_long_is_cancelled_and_its_ends_run() -> None:

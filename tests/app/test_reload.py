@@ -31,10 +31,10 @@ class Told:
 
     def __init__(self, log: pytest.LogCaptureFixture) -> None:
         self.log = log
-        self.heard: list[tuple[bool, bool]] = []
+        self.received: list[tuple[bool, bool]] = []
 
     def __call__(self, is_taken: bool) -> None:
-        self.heard.append((is_taken, "reloaded" in self.log.text))
+        self.received.append((is_taken, "reloaded" in self.log.text))
 
 
 ERRORS: list[Exception] = [ConfigurationError("a"), StartupError("a"), ValueError("a"), LookupError("a"), OSError("a")]
@@ -46,20 +46,20 @@ def test_what_cannot_be_loaded_changes_nothing(error: Exception, caplog: pytest.
         raise error
 
     service: Any = Service()
-    told = Told(caplog)
+    told = CombinedPositions(caplog)
     with caplog.at_level(logging.ERROR, "hms_cache"):
         _reload(service, fail, None, told)
-    assert service.reloads == 0 and told.heard == [(False, False)]
+    assert service.reloads == 0 and told.received == [(False, False)]
     assert "not reloaded" in caplog.text
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)
 def test_what_cannot_be_taken_is_told(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     service: Any = Service(error)
-    told = Told(caplog)
+    told = CombinedPositions(caplog)
     with caplog.at_level(logging.ERROR, "hms_cache"):
         _reload(service, lambda: load(environment={}), None, told)
-    assert service.reloads == 1 and told.heard == [(False, False)]
+    assert service.reloads == 1 and told.received == [(False, False)]
     assert "not reloaded" in caplog.text
 
 
@@ -69,8 +69,8 @@ def test_the_parent_hears_of_it_before_anybody_else(
     """A user who reads in the log that it was accepted may end the process at once: its successor starts with it
     anyway."""
     monkeypatch.setattr("hms_cache.app.process.set_up_logging", lambda _: None)
-    told = Told(caplog)
+    told = CombinedPositions(caplog)
     with caplog.at_level(logging.INFO, "hms_cache"):
         _reload(cast(Any, Service()), lambda: load(environment={}), None, told)
-    assert told.heard == [(True, False)]
+    assert told.received == [(True, False)]
     assert "reloaded: nothing that a running server can take has changed" in caplog.text

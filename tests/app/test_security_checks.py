@@ -16,7 +16,7 @@ import trustme
 from click.testing import CliRunner
 
 from hms_cache.app.checks import Findings, run_checks
-from hms_cache.app.security.checks import _check_who_is_trusted, check_security
+from hms_cache.app.security.checks import _check_trusted_clients, check_security
 from hms_cache.app.service import Service
 from hms_cache.cli.main import commands
 from hms_cache.client import MetastoreClient, MetastoreUnavailableError
@@ -85,7 +85,7 @@ def test_dates_and_names_of_a_certificate(certificates: Certificates) -> None:
 def test_who_is_trusted_is_on_this_machine_or_speaks_tls() -> None:
     def warned(**settings: Any) -> list[tuple[str, str]]:
         findings = Findings()
-        _check_who_is_trusted(findings, load(command_line=settings, environment={}).settings)
+        _check_trusted_clients(findings, load(command_line=settings, environment={}).settings)
         return told(findings)
 
     ldap = {"authentication.plain": "ldap", "authentication.ldap_base_dn": "dc=x"}

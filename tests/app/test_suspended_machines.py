@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hms_cache.app.service import Service
-from hms_cache.authorization.asking import AskingAuthorizer
+from hms_cache.authorization.external import ExternalAuthorizer
 from hms_cache.authorization.known_groups import KnownGroups
 from tests.app.test_service import Database, client, configured, table
 
@@ -55,12 +55,12 @@ def test_rights_and_groups_are_no_older_than_allowed(suspend: Suspend) -> None:
     def unknown(*_: object) -> object:
         raise AssertionError("nobody asks")
 
-    authorizer = AskingAuthorizer(unknown, 600.0)  # type: ignore[arg-type]
+    authorizer = ExternalAuthorizer(unknown, 600.0)  # type: ignore[arg-type]
     decided = authorizer.policy
-    asked: list[str] = []
-    groups = KnownGroups(lambda user: frozenset(asked.append(user) or {"g"}), 600.0)
+    requested: list[str] = []
+    groups = KnownGroups(lambda user: frozenset(requested.append(user) or {"g"}), 600.0)
     assert groups.recent("ann") == groups.recent("ann") == {"g"}
-    assert authorizer.policy is decided and asked == ["ann"]
+    assert authorizer.policy is decided and requested == ["ann"]
     suspend()
     assert authorizer.policy is not decided
-    assert groups.recent("ann") == {"g"} and asked == ["ann", "ann"]
+    assert groups.recent("ann") == {"g"} and requested == ["ann", "ann"]

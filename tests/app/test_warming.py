@@ -53,13 +53,13 @@ class Process(WarmingReads):
     def __init__(self, server: Server, when_away: Callable[[int], bool]) -> None:
         self._reads = SnapshotReads(server.objects.reads, 10**9)
         self._when_away = when_away
-        self.asked = 0
+        self.requested = 0
         self.was_away = False
         self.closed = 0
 
     def __call__(self, wanted: Sequence[Wanted]) -> SnapshotRead:
-        self.asked += 1
-        if self._when_away(self.asked):
+        self.requested += 1
+        if self._when_away(self.requested):
             self.was_away = True
             raise DatabaseUnavailable("it is away")
         return self._reads.read(wanted)
@@ -90,12 +90,12 @@ def test_after_an_outage_the_processes_go_on(count: int, server: Server) -> None
 
 
 def test_while_the_database_is_away_it_is_not_tried_again_and_again(server: Server) -> None:
-    process = Process(server, lambda asked: True)
+    process = Process(server, lambda requested: True)
     with warming(server, process) as made:
         first = made.prewarm
         wait_until(lambda: first is not None and first.outage_at_s is not None, "the database is away")
         assert made._task(0) is made._task(0), "the poller has not found it"
-        assert made.prewarm is first and process.asked == 1
+        assert made.prewarm is first and process.requested == 1
 
 
 def test_a_process_ends_when_there_is_nothing_left_for_it(server: Server) -> None:
@@ -108,8 +108,8 @@ def test_a_process_ends_when_there_is_nothing_left_for_it(server: Server) -> Non
             super().close()
             other_has_ended.set()
 
-    waiting = Process(server, lambda asked: not other_has_ended.wait(PATIENCE_S))
-    other = Ending(server, lambda asked: False)
+    waiting = Process(server, lambda requested: not other_has_ended.wait(PATIENCE_S))
+    other = Ending(server, lambda requested: False)
     with warming(server, waiting, other):
         wait_until(lambda: held(server.cache.shared) == {*TABLES}, "all is warm")
         wait_until(lambda: bool(waiting.closed), "the other one ends")

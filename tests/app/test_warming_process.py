@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hms_cache.app.warming import rest_s
+from hms_cache.app.warming import pause_s
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -59,9 +59,9 @@ def seen(url: str, what: str) -> dict[str, Any]:
 
 
 def test_a_prewarm_rests_while_calls_need_the_processors() -> None:
-    assert rest_s(0.2, 0.0) == rest_s(0.0, 0.0) == 0
-    assert rest_s(0.2, 0.02) == pytest.approx(0.2), "calls that take a tenth of a processor halve its pace"
-    assert rest_s(0.2, 0.2) == rest_s(0.2, 5.0) == pytest.approx(20.0)
+    assert pause_s(0.2, 0.0) == pause_s(0.0, 0.0) == 0
+    assert pause_s(0.2, 0.02) == pytest.approx(0.2), "calls that take a tenth of a processor halve its pace"
+    assert pause_s(0.2, 0.2) == pause_s(0.2, 5.0) == pytest.approx(20.0)
 
 
 def test_threads_that_end_meanwhile_count_nothing() -> None:

@@ -32,7 +32,7 @@ class Bench:
             self.now_s += self.watch.interval_s if step_s is None else step_s
             for one in beating:
                 self.beats[one] += 1
-            found.update(self.watch.look(self.now_s, self.beats))
+            found.update(self.watch.hanging(self.now_s, self.beats))
         return found
 
 

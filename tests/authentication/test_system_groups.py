@@ -38,10 +38,10 @@ def test_groups_beside_the_first_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_system_that_hangs_holds_no_caller_and_few_threads() -> None:
-    gate, asked = threading.Event(), []
+    gate, requested = threading.Event(), []
 
     def look(user: str) -> frozenset[str]:
-        asked.append(user)
+        requested.append(user)
         gate.wait(30)
         return frozenset({"g"})
 
@@ -49,7 +49,7 @@ def test_a_system_that_hangs_holds_no_caller_and_few_threads() -> None:
     for _ in range(3 * MAX_AT_ONCE):
         with pytest.raises(TimeoutError):
             system.of("ann")
-    assert len(asked) == MAX_AT_ONCE
+    assert len(requested) == MAX_AT_ONCE
     gate.set()
     assert SystemGroups(look, timeout_s=30).of("ann") == {"g"}
     for _ in range(MAX_AT_ONCE):  # its threads have ended

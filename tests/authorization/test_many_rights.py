@@ -82,12 +82,12 @@ def test_a_question_about_a_database_or_some_tables_does_not_read_the_rights_on_
     """The owner of thousands of tables in a database requests it, or a list of databases, all the time."""
     source = Owned(20_000, 4)
     databases = sorted({one._replace(table=None) for one in source.tables})
-    for asked in (databases[:1], databases):
+    for requested in (databases[:1], databases):
         judge = StandardJudge(source, Principal("ann"))
         source.told = 0
-        judge.prepare([(None, one) for one in asked])
-        assert all(judge.show(one) for one in asked)
-        assert not any(judge.allow(Action.READ, one) for one in asked)
+        judge.prepare([(None, one) for one in requested])
+        assert all(judge.show(one) for one in requested)
+        assert not any(judge.allow(Action.READ, one) for one in requested)
         assert not judge.show(SecuredObject("hive", "elsewhere"))
         assert judge.show(SecuredObject("hive"))
         some = [databases[0]._replace(table=f"t{number}") for number in (0, 4, 8, 400)]

@@ -40,20 +40,20 @@ _STRUCTS = {"table": ttypes.Table, "statistics": object, "updates": list}
 class Noting:
     """An object store that records which objects are accessed."""
 
-    def __init__(self, store: object, asked: list[tuple[str, SecuredObject]] | None = None) -> None:
+    def __init__(self, store: object, requested: list[tuple[str, SecuredObject]] | None = None) -> None:
         self._store = store
-        self.asked: list[tuple[str, SecuredObject]] = [] if asked is None else asked
+        self.requested: list[tuple[str, SecuredObject]] = [] if requested is None else requested
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
-        if name == "at_one_moment":
+        if name == "in_one_snapshot":
             return lambda ask: method(lambda store: ask(self))
         if not callable(method):
-            return Noting(method, self.asked)
+            return Noting(method, self.requested)
 
         def call(*arguments: Any, **options: Any) -> Any:
             bound = inspect.signature(method).bind(*arguments, **options).arguments
-            self.asked += [(name, one) for one in named(name, bound)]
+            self.requested += [(name, one) for one in named(name, bound)]
             return method(*arguments, **options)
 
         return call
@@ -132,7 +132,7 @@ def test_no_object_is_asked_for_that_was_not_decided_upon(server: Server, rounds
     handlers = all_handlers()
     site = SimpleNamespace(config_value=lambda name: None, counters=dict)
     judged = [name for name, rule in RULES.items() if rule.way in (Way.OBJECTS, Way.SHOWN)]
-    asked = 0
+    requested = 0
     for seed in range(rounds):
         fill(server)
         for method in judged:
@@ -150,12 +150,12 @@ def test_no_object_is_asked_for_that_was_not_decided_upon(server: Server, rounds
             if not decided:
                 continue  # that needs the right on everything
             databases = {(known.catalog, known.database) for known in decided}
-            for store_method, wanted in noting.asked:
-                asked += 1
+            for store_method, wanted in noting.requested:
+                requested += 1
                 is_context = wanted.table is None and any(known.table is not None for known in decided)
                 known = (wanted.catalog, wanted.database) in databases if is_context else wanted in decided
                 assert known, f"{method} asks {store_method} for {wanted}; decided upon {sorted(decided)}: {sent}"
-    assert asked > 50 * rounds
+    assert requested > 50 * rounds
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ _CHANGING = (
 class Rights:
     """All decisions about one user, who may do anything with each database except those two, or simply anything."""
 
-    keeps_answers = asks_others = waits_for_members = False
+    keeps_answers = is_external = waits_for_members = False
     has_any = True
     tag = b"-" * 12
 
@@ -90,7 +90,7 @@ class FewRights(Rights):
 class Authority:
     """See `Authorizer`."""
 
-    keeps_answers = asks_others = waits_for_members = False
+    keeps_answers = is_external = waits_for_members = False
     policy: object = None
 
     def __init__(self, rights: Callable[[str], Rights]) -> None:

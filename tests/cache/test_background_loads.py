@@ -17,7 +17,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming import background_loads
-from hms_cache.cache.warming.background_loads import ASKED_AGAIN_S, Way
+from hms_cache.cache.warming.background_loads import REQUESTED_AGAIN_S, Way
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
@@ -130,13 +130,13 @@ def test_connections_of_position_checks_are_for_nothing_else(name: str, here: Se
     (P9)."""
     asked: list[str] = []
     engine = here.database.check_engine
-    event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    event.listen(engine, "before_cursor_execute", lambda *given: requested.append(given[2]))
     read = READS.get(name, lambda store: store.reads.tables.get_table(T))
     for _ in range(2):
         assert encoded(lambda: read(here.store)) == encoded(lambda: read(here.objects))
         here.cache.background.drain()
     of_the_log = ("NOTIFICATION_SEQUENCE", "NOTIFICATION_LOG")
-    assert asked and not [text for text in asked if not any(table in text for table in of_the_log)]
+    assert requested and not [text for text in requested if not any(table in text for table in of_the_log)]
 
 
 @pytest.mark.parametrize("name", READS)
@@ -199,7 +199,7 @@ def test_a_small_table_is_loaded_by_its_first_read(servers: MakeServer) -> None:
 def test_a_table_that_is_asked_once_in_a_while_is_not_loaded(here: Server, clock: ManualClock) -> None:
     for _ in range(3):
         READS["filter"](here.store)
-        clock.advance(ASKED_AGAIN_S + 1)
+        clock.advance(REQUESTED_AGAIN_S + 1)
     assert here.cache.background.waiting == 0
 
 

@@ -335,9 +335,9 @@ def test_a_refill_asks_only_for_the_partitions_that_changed(servers: MakeServer)
         TableName(CATALOG, "d", "t0"), [partition(table("d", "t0"), ("9",))]
     )
     here.poller.step()
-    asked = here.loaded()
+    requested = here.loaded()
     assert here.cache.refill.step() == 1
-    assert [(one.facet, one.detail) for one in asked] == [(Facet.PARTITIONS, (("9",),))]
+    assert [(one.facet, one.detail) for one in requested] == [(Facet.PARTITIONS, (("9",),))]
     here.reads.clear()
     assert len(here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0")))) == 6
     assert here.reasons() == [Reason.HIT]

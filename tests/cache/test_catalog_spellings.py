@@ -40,7 +40,7 @@ def test_a_catalog_by_another_spelling(
             changed = changed_table(server.objects, "d", "t", k=str(number))
             server.objects.writes.tables.alter_table(name, changed)
             server.poller.step()
-            for asked in (name, other, name, other):
+            for requested in (name, other, name, other):
                 reads = server.store.reads
                 assert reads.tables.get_table(asked).parameters["k"] == str(number), asked
                 assert len(reads.partitions.get_partitions(PartitionQuery(asked)).partitions) == number, asked

@@ -425,11 +425,11 @@ def test_afterwards_everybody_answers_as_the_database_does(scenario: Scenario, s
 def test_a_table_made_elsewhere_is_listed_and_not_loaded_until_it_is_read(site: Site) -> None:
     here = site.asking
     make(site.writer.objects, "d", "v")
-    asked = here.loaded()
+    requested = here.loaded()
     assert here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")) == ["t", "u", "v"]
-    assert {one.key for one in asked if isinstance(one.key, TableName)} == set()
+    assert {one.key for one in requested if isinstance(one.key, TableName)} == set()
     here.store.reads.tables.get_table(TableName(CATALOG, "d", "v"))
-    assert {one.key for one in asked if isinstance(one.key, TableName)} == {TableName(CATALOG, "d", "v")}
+    assert {one.key for one in requested if isinstance(one.key, TableName)} == {TableName(CATALOG, "d", "v")}
 
 
 def test_a_table_whose_creation_was_cleaned_away_is_loaded_like_any_other(site: Site) -> None:

@@ -40,8 +40,8 @@ def test_each_table_shows_them(
     create_database(elsewhere.objects, "d")
     for name in NAMES:
         elsewhere.objects.writes.tables.create_table(table("d", name))
-    asked = [TableName(CATALOG, "d", name) for name in (NAMES if first_is_held else NAMES[1:])]
-    for one in asked:
+    requested = [TableName(CATALOG, "d", name) for name in (NAMES if first_is_held else NAMES[1:])]
+    for one in requested:
         here.store.reads.constraints.get_table_constraints(one)
 
     struct, given = KINDS[kind]
@@ -59,7 +59,7 @@ def test_each_table_shows_them(
         transaction.append_event(row)
 
     run_write(elsewhere.database, log_as_hive)
-    for one in asked:
+    for one in requested:
         expected = encoded(lambda one=one: here.objects.reads.constraints.get_table_constraints(one))
         assert encoded(lambda one=one: here.store.reads.constraints.get_table_constraints(one)) == expected
 

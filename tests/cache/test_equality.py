@@ -19,7 +19,7 @@ from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
-from hms_cache.cache.warming import name_rests
+from hms_cache.cache.warming import name_list_cooldowns
 from hms_cache.cache.warming.block_sharing import BlockSharing
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
@@ -450,12 +450,12 @@ def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
         overlapping=st.lists(inner_changes, min_size=30, max_size=30),
         seed=st.integers(0, 2**16),
         at_once=st.sampled_from((0, 3)),
-        large=st.sampled_from((0, name_rests.LARGE_DATABASE)),
+        large=st.sampled_from((0, name_list_cooldowns.LARGE_DATABASE)),
     )
     def check(changes: list[Change], overlapping: list[Change], seed: int, at_once: int, large: int) -> None:
         url = sqlite_database.url.render_as_string(hide_password=False)
         options = CacheOptions(load_at_once_partitions=at_once)
-        monkeypatch.setattr(name_rests, "LARGE_DATABASE", large)
+        monkeypatch.setattr(name_list_cooldowns, "LARGE_DATABASE", large)
         here, elsewhere = (Server(url, tmp_path / "warehouse", options) for _ in range(2))
         try:
             fill_all(elsewhere.objects)

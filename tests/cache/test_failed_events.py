@@ -67,8 +67,8 @@ def test_an_event_that_cannot_be_applied(
         TableName(CATALOG, "e", "t"), changed_table(elsewhere.objects, "e", "t", k="later")
     )
     for read in reads:
-        asked = encoded(lambda read=read: read(here.store))  # type: ignore[misc]
-        assert asked == encoded(lambda read=read: read(elsewhere.objects))  # type: ignore[misc]
+        requested = encoded(lambda read=read: read(here.store))  # type: ignore[misc]
+        assert requested == encoded(lambda read=read: read(elsewhere.objects))  # type: ignore[misc]
     assert failures == 2
     assert here.poller.statistics().failed == 1
     assert here.cache.shared.resets == 1, "of the start alone"

@@ -85,10 +85,10 @@ def test_what_a_read_does(
         clock.advance(HALF_A_SECOND + 0.001)
 
     found = server.store.reads.tables.get_table(TableName(CATALOG, "d", "t")).parameters["version"]
-    reason, version, asked = CELLS.get((status, setting, situation), STORE)
+    reason, version, requested = CELLS.get((status, setting, situation), STORE)
     assert server.reasons() == [reason]
     assert found == ("old" if situation == "nothing" else version)
-    assert server.cache.check.checks - checks == asked
+    assert server.cache.check.checks - checks == requested
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -137,7 +137,7 @@ class Follower:
     def __init__(self) -> None:
         self.status = PollerStatus.ACTIVE
         self.is_stepping = False
-        self.asked: list[int] = []
+        self.requested: list[int] = []
         self.reaches = 10**9
         self.current_at_s = -INF
         self.proven: dict[History, None] = {UNKNOWN_HISTORY: None}
@@ -161,7 +161,7 @@ class Follower:
         """Nothing fails here."""
 
     def ensure_applied(self, position: int, timeout_s: float) -> bool:
-        self.asked.append(position)
+        self.requested.append(position)
         if position > self.reaches:
             return False
         self.cache.apply([], max(position, self.cache.position))
@@ -224,14 +224,14 @@ def test_events_applied_while_a_check_is_on_its_way_are_no_other_history() -> No
     fixture = Fixture(0)
     fixture.meanwhile = lambda: fixture.cache.apply([], 11)
     assert fixture.freshness.ensure()
-    assert fixture.follower.asked == []
+    assert fixture.follower.requested == []
 
 
 def test_a_database_that_knows_less_than_was_applied_makes_the_poller_look() -> None:
     fixture = Fixture(0)
     fixture.position = 9
     assert not fixture.freshness.ensure()
-    assert fixture.follower.asked == [11], "a step beyond what is applied"
+    assert fixture.follower.requested == [11], "a step beyond what is applied"
 
 
 def test_a_check_sent_before_a_reset_proves_nothing_after_it() -> None:
@@ -324,7 +324,7 @@ def test_who_wants_a_proof_is_not_served_by_a_paused_poller() -> None:
     fixture.follower.status = PollerStatus.PAUSED
     assert fixture.freshness.ensure()
     assert not fixture.freshness.ensure(wants_proof=True)
-    assert not fixture.freshness.ensure_by_asking()
+    assert not fixture.freshness.ensure_by_check()
     assert not fixture.freshness.holds_lease() and not fixture.freshness.holds_lease(TableName(CATALOG, "d", "t"))
     assert fixture.check.checks == 0
 

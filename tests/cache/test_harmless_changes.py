@@ -260,7 +260,7 @@ def test_a_read_beside_a_changed_partition_asks_the_database_only_for_what_it_se
             TableName(CATALOG, "d", "t"), ByNames(("p=b/q=1",)), delete_data=True
         )
     here.reasons()
-    asked = here.loaded()
+    requested = here.loaded()
     for ask in (
         lambda store: store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t"), selection)),
         lambda store: store.reads.partitions.get_partition_count(
@@ -272,7 +272,7 @@ def test_a_read_beside_a_changed_partition_asks_the_database_only_for_what_it_se
     ):
         assert encoded(lambda ask=ask: ask(here.store)) == encoded(lambda ask=ask: ask(here.objects))
     expected = [Wanted(T, Facet.PARTITIONS, (("b", "1"),))] if concerned else []
-    assert asked == expected
+    assert requested == expected
     assert here.reasons() == [Reason.MISS if concerned else Reason.HIT, Reason.HIT, Reason.HIT]
     agree(here)
 

@@ -28,7 +28,7 @@ class Source:
         self.gather_s = 0.0
         self.questions: list[Callable[[LogHead | None], None]] = []
 
-    def ask(self, answered: Callable[[LogHead | None], None]) -> None:
+    def check(self, answered: Callable[[LogHead | None], None]) -> None:
         self.questions.append(answered)
 
     def close(self) -> None:

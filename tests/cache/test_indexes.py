@@ -18,8 +18,8 @@ from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, Entry, Face
 from hms_cache.cache.event_rules import CLAIMS_TAKEN_BACK, WHOLE_TABLE
 from hms_cache.cache.loads import Load
 from hms_cache.cache.partitions import segment as segments
-from hms_cache.cache.partitions.asked_names import AskedNames
 from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.requested_names import RequestedNames
 from hms_cache.cache.segmented_tables import HeldSegment, SegmentedTables
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.statistics_by_column import LoadedColumns, StatisticsHeld
@@ -192,14 +192,14 @@ def _statistics(facet: Facet, chance: random.Random) -> StatisticsHeld:
     for engine in ("hive", "impala"):
         some = tuple(f"p={one}" for (one,) in VALUES if chance.random() < 0.4)
         names = some if facet is Facet.PARTITION_STATISTICS else ()
-        asked = tuple(column for column in COLUMNS if chance.random() < 0.5)
+        requested = tuple(column for column in COLUMNS if chance.random() < 0.5)
         found = [
             StatisticsOfColumn(name, ttypes.ColumnStatisticsObj(column, "bigint", ttypes.ColumnStatisticsData()), 1)
             for name in names or ("",)
-            for column in asked
+            for column in requested
         ]
         partitions = frozenset((name[2:],) for name in names) if chance.random() < 0.9 else None
-        made.add((engine, names), LoadedColumns.of(asked, found), 10, partitions)
+        made.add((engine, names), LoadedColumns.of(requested, found), 10, partitions)
         if names:
             merged = ttypes.AggrStats([], len(names))
             made.add_aggregate((engine, names, COLUMNS, "aggregate"), merged, 20, 10, partitions)
@@ -288,7 +288,7 @@ class Run:
             entry.reads += 1
             held = entry.facets.get(Facet.PARTITIONS)
             if held is not None:
-                held.narrowed_to_names(AskedNames([f"p={self._chance.choice('abcdef')}"])).touch(self._now_s)
+                held.narrowed_to_names(RequestedNames([f"p={self._chance.choice('abcdef')}"])).touch(self._now_s)
 
     def _forget(self) -> None:
         key, chance = self._subject(), self._chance

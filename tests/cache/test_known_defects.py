@@ -359,9 +359,9 @@ def test_applying_events_writes_nothing_to_the_database(meanwhile: str, pair: tu
 def test_each_table_comes_once_and_missing_ones_not_at_all(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
     elsewhere.objects.writes.tables.create_table(table("d", "u"))
-    asked = ["u", "t", "missing", "T", "u"]
-    all_hits(here, lambda store: store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), asked))
-    found = here.store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), asked)
+    requested = ["u", "t", "missing", "T", "u"]
+    all_hits(here, lambda store: store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), requested))
+    found = here.store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), requested)
     assert sorted(one.tableName for one in found) == ["t", "u"]
     assert TableName(CATALOG, "d", "missing") not in here.cache.shared.tables
     same(here, lambda store: store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), ["missing"]))
@@ -426,14 +426,14 @@ def aggregate(partition_names: Sequence[str], engine: str = "hive") -> Ask:
 def test_engines_have_statistics_of_their_own(pair: tuple[Server, Server]) -> None:
     """Hive's cache fails for each engine except its own."""
     here, elsewhere = pair
-    asked = ["p=a/q=9", "p=b/q=1"]
+    requested = ["p=a/q=9", "p=b/q=1"]
     for number, engine in enumerate(("hive", "impala"), 1):
         elsewhere.objects.writes.statistics.update_table_column_statistics(statistics("t", "a", number, engine=engine))
         elsewhere.objects.writes.statistics.update_partition_column_statistics(
-            [statistics("t", "a", number, asked[0], engine)]
+            [statistics("t", "a", number, requested[0], engine)]
         )
     for engine in ("hive", "impala", "spark"):
-        all_hits(here, of_table(engine), of_partitions(asked, engine), aggregate(asked, engine))
+        all_hits(here, of_table(engine), of_partitions(requested, engine), aggregate(requested, engine))
     found = here.store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["a"], "impala"))
     assert (found.engine, found.statsObj[0].statsData.stringStats.numDVs) == ("impala", 2)
     elsewhere.objects.writes.statistics.update_table_column_statistics(statistics("t", "a", 7, engine="impala"))
@@ -458,18 +458,22 @@ def test_an_empty_set_of_statistics_is_known_to_be_empty_until_there_are_some(pa
 def test_deleting_the_statistics_of_1_leaves_those_of_10(what: str, pair: tuple[Server, Server]) -> None:
     """Hive's cache removes entries by a prefix of the key."""
     here, elsewhere = pair
-    asked = ["p=b/q=1", "p=b/q=10"]
+    requested = ["p=b/q=1", "p=b/q=10"]
     elsewhere.objects.writes.statistics.update_partition_column_statistics(
-        [statistics("t", "a", 5, name) for name in asked]
+        [statistics("t", "a", 5, name) for name in requested]
     )
-    all_hits(here, of_partitions(asked), aggregate(asked))
+    all_hits(here, of_partitions(requested), aggregate(requested))
     if what == "statistics":
-        elsewhere.objects.writes.statistics.delete_partition_column_statistics(TableName(*T), asked[:1])
+        elsewhere.objects.writes.statistics.delete_partition_column_statistics(TableName(*T), requested[:1])
     else:
-        elsewhere.objects.writes.partitions.drop_partitions(TableName(*T), ByNames((asked[0],)), delete_data=True)
-    all_hits(here, of_partitions(asked), of_partitions(asked[1:]), aggregate(asked), aggregate(asked[1:]))
-    found = here.store.reads.statistics.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["a"]), asked)
-    assert [one.statsDesc.partName for one in found] == asked[1:]
+        elsewhere.objects.writes.partitions.drop_partitions(TableName(*T), ByNames((requested[0],)), delete_data=True)
+    all_hits(
+        here, of_partitions(requested), of_partitions(requested[1:]), aggregate(requested), aggregate(requested[1:])
+    )
+    found = here.store.reads.statistics.get_partition_column_statistics(
+        StatisticsQuery(TableName(*T), ["a"]), requested
+    )
+    assert [one.statsDesc.partName for one in found] == requested[1:]
 
 
 def test_aggregates_come_from_memory_and_belong_to_the_partitions_they_are_of(pair: tuple[Server, Server]) -> None:

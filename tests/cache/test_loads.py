@@ -143,7 +143,7 @@ def test_a_load_that_is_overtaken_by_a_command_is_not_kept(how: str, pair: tuple
 def test_a_partition_that_changed_during_a_load_is_missing_from_it(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
     version_of(here.store)
-    asked = here.loaded()
+    requested = here.loaded()
 
     def change() -> None:
         elsewhere.objects.writes.partitions.drop_partitions(
@@ -156,7 +156,7 @@ def test_a_partition_that_changed_during_a_load_is_missing_from_it(pair: tuple[S
 
     here.during_loads(once(change))
     assert names_of(here.store) == ["p=1", "p=3"]
-    assert asked == [Wanted(T, Facet.PARTITIONS), Wanted(T, Facet.PARTITIONS, (("2",), ("3",)))]
+    assert requested == [Wanted(T, Facet.PARTITIONS), Wanted(T, Facet.PARTITIONS, (("2",), ("3",)))]
 
 
 @pytest.mark.parametrize(("complete", "loads"), [(False, 1), (True, 0)])
@@ -168,11 +168,11 @@ def test_a_partition_that_is_not_there_is_not_loaded_again_and_again(
     version_of(here.store)
     if complete:
         names_of(here.store)
-    asked = here.loaded()
+    requested = here.loaded()
     here.reasons()
     with pytest.raises(NoSuchObjectException, match=r"partition values=\[3\]"):
         here.store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["3"])
-    assert len(asked) == loads
+    assert len(requested) == loads
     assert here.reasons() == [Reason.INCOMPLETE]
     elsewhere.objects.writes.partitions.add_partitions(
         TableName(CATALOG, "d", "t"), [partition(table("d", "t"), ("3",))]
@@ -185,14 +185,14 @@ def test_a_partition_that_is_not_there_is_not_loaded_again_and_again(
 def test_a_change_touches_only_its_partitions(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
     names_of(here.store)
-    asked = here.loaded()
+    requested = here.loaded()
     changed = elsewhere.objects.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["1"])
     changed.parameters = {"k": "v"}
     elsewhere.objects.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [changed])
     here.reasons()
     found = here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t"))).partitions
     assert [one.parameters.get("k") for one in found] == ["v", None]
-    assert asked == [Wanted(T, Facet.PARTITIONS, (("1",),))]
+    assert requested == [Wanted(T, Facet.PARTITIONS, (("1",),))]
     assert here.reasons() == [Reason.MISS]
     with count_statements(here.database) as seen:
         here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t")))
@@ -247,22 +247,22 @@ def join(threads: list[threading.Thread]) -> None:
         assert not thread.is_alive()
 
 
-def wait_for_asked(server: Server, asked: list[Wanted], count: int) -> None:
+def wait_for_asked(server: Server, requested: list[Wanted], count: int) -> None:
     pause = threading.Event()
     for _ in range(2000):
-        if len(asked) >= count:
+        if len(requested) >= count:
             return
         pause.wait(0.005)
-    pytest.fail(f"{len(asked)} of {count} came to the loader")
+    pytest.fail(f"{len(requested)} of {count} came to the loader")
 
 
 def test_what_many_ask_at_once_is_read_once(pair: tuple[Server, Server]) -> None:
     here, _ = pair
-    asked, latch, answers = here.loaded(), Latch(here), []
+    requested, latch, answers = here.loaded(), Latch(here), []
     loads = here.cache.loader.loads
     threads = in_threads(8, lambda: version_of(here.store), answers)
     latch.wait()
-    wait_for_asked(here, asked, 8)
+    wait_for_asked(here, requested, 8)
     latch.open()
     join(threads)
     assert answers == ["old"] * 8
@@ -287,13 +287,13 @@ def test_nobody_waits_for_more_than_he_asks_for(pair: tuple[Server, Server]) -> 
 
 def test_who_asks_for_more_reads_the_rest(pair: tuple[Server, Server]) -> None:
     here, _ = pair
-    loader, asked, kept = here.cache.loader, here.loaded(), []
+    loader, requested, kept = here.cache.loader, here.loaded(), []
     latch, loads = Latch(here), loader.loads
     both = [Wanted(TableName(CATALOG, "d", name), Facet.TABLE) for name in "tu"]
     first = in_threads(1, lambda: loader.load(both[:1]), kept)
     latch.wait()
     second = in_threads(1, lambda: loader.load(both), kept)
-    wait_for_asked(here, asked, 3)
+    wait_for_asked(here, requested, 3)
     latch.open()
     join(first + second)
     assert (kept, loader.loads) == ([True, True], loads + 2)
@@ -302,13 +302,13 @@ def test_who_asks_for_more_reads_the_rest(pair: tuple[Server, Server]) -> None:
 
 def test_one_who_comes_after_a_write_is_not_answered_from_a_load_before_it(pair: tuple[Server, Server]) -> None:
     here, _ = pair
-    asked, latch, answers = here.loaded(), Latch(here), []
+    requested, latch, answers = here.loaded(), Latch(here), []
     first = in_threads(1, lambda: version_of(here.store), answers)
     latch.wait()
     write(here.objects, "new")
     late: list[object] = []
     second = in_threads(1, lambda: version_of(here.store), late)
-    wait_for_asked(here, asked, 2)
+    wait_for_asked(here, requested, 2)
     latch.open()
     join(first + second)
     assert late == ["new"], "P4"

@@ -139,7 +139,7 @@ def test_a_refill_locks_no_longer_where_many_tables_wait(servers: MakeServer) ->
         for number in range(count):
             cache.invalidated[other(number)] = (frozenset({Facet.TABLE}), now_s)
             if number % 5:
-                server.cache.refill._rests.begin(other(number), now_s - 1, now_s)
+                server.cache.refill._cooldowns.begin(other(number), now_s - 1, now_s)
         taken: list[object] = []
         refill = server.cache.refill
         most[count] = most_under_the_lock(

@@ -7,8 +7,8 @@ import pytest
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.cache.warming import name_rests
-from hms_cache.cache.warming.name_rests import LONGEST_REST_TIMES, SHORTEST_REST_TIMES
+from hms_cache.cache.warming import name_list_cooldowns
+from hms_cache.cache.warming.name_list_cooldowns import LONGEST_COOLDOWN_TIMES, SHORTEST_COOLDOWN_TIMES
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.object_store import ObjectReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, TableMeta
@@ -30,7 +30,7 @@ class Names:
         self.elsewhere: Server = servers()
         self.read = 0
         self._made = 0
-        monkeypatch.setattr(name_rests, "LARGE_DATABASE", LARGE - 1)
+        monkeypatch.setattr(name_list_cooldowns, "LARGE_DATABASE", LARGE - 1)
         create_database(self.elsewhere.objects, "d")
         for number in range(tables):
             self.elsewhere.objects.writes.tables.create_table(table("d", f"t{number}"))
@@ -64,7 +64,7 @@ def test_they_rest_while_tables_come_and_go(servers: MakeServer, monkeypatch: py
         names.change()
         assert names.ask_for_absent() is Reason.INCOMPLETE
     assert names.read == 1, "the database was asked for the table, not for the names of all"
-    names.clock.advance(SHORTEST_REST_TIMES * A_LOAD_S)
+    names.clock.advance(SHORTEST_COOLDOWN_TIMES * A_LOAD_S)
     assert names.ask_for_absent() is Reason.MISS
     assert names.ask_for_absent() is Reason.HIT
     assert names.read == 2
@@ -100,7 +100,7 @@ def test_other_questions_are_answered_meanwhile(servers: MakeServer, monkeypatch
     names.here.reads.clear()
     reads.get_table(TableName(*D, "temporary1"))
     assert names.here.reasons() == [Reason.HIT], "tables themselves are held as ever"
-    names.clock.advance(SHORTEST_REST_TIMES * A_LOAD_S)
+    names.clock.advance(SHORTEST_COOLDOWN_TIMES * A_LOAD_S)
     assert len(reads.get_table_names(D)) == LARGE + 1
     assert names.here.cache.shared.databases[D].facets.get(Facet.TABLE_NAMES) is not None
 

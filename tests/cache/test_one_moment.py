@@ -117,6 +117,6 @@ def test_a_reset_to_another_history_between_the_reads_of_a_reply(servers: MakeSe
 
     found: list[tuple[str, str]] = []
     assert version(here.store.reads) == "before"
-    assert here.store.reads.at_one_moment(ask) == ("after", "after")
+    assert here.store.reads.in_one_snapshot(ask) == ("after", "after")
     assert shared.position == position
     assert found == [("before", "after"), ("after", "after")], "the first two were answered from memory"

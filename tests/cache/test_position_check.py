@@ -23,7 +23,7 @@ class Database:
 
     def __init__(self) -> None:
         self.position = 1
-        self.asked: list[threading.Event] = []
+        self.requested: list[threading.Event] = []
         self.may_answer: list[threading.Event] = []
         self.lock = threading.Lock()
         self.fails = False

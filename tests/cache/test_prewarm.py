@@ -143,11 +143,11 @@ def test_a_reset_keeps_who_was_used_most(filled: str, tmp_path: Path) -> None:
 
 def test_tasks_share_the_tables_out(filled: str, tmp_path: Path) -> None:
     server = Server(filled, tmp_path)
-    asked: list[list[Wanted]] = [[], []]
+    requested: list[list[Wanted]] = [[], []]
     reads = SnapshotReads(server.objects.reads, 10**9)
 
     def noting(number: int) -> Reader:
-        return lambda wanted: (asked[number].extend(wanted), reads.read(wanted))[1]
+        return lambda wanted: (requested[number].extend(wanted), reads.read(wanted))[1]
 
     cache = server.cache
     prewarm = Prewarm(
@@ -162,7 +162,7 @@ def test_tasks_share_the_tables_out(filled: str, tmp_path: Path) -> None:
     while prewarm.step():
         assert not prewarm.progress().finished
     assert (prewarm.progress(), prewarm.ended_early) == (Progress(61, 61, True), "")
-    assert all(asked) and len(asked[0]) + len(asked[1]) == len({*asked[0], *asked[1]}) == 62
+    assert all(requested) and len(requested[0]) + len(requested[1]) == len({*requested[0], *requested[1]}) == 62
     server.reasons()
     assert (
         len(server.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d2", "p"))).partitions)

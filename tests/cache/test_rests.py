@@ -7,9 +7,9 @@ import pytest
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.warming.cooldowns import LENGTHENING, MAX_REMEMBERED, SOON_TIMES, Cooldowns
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.cache.warming.refill import LONGEST_REST_TIMES
-from hms_cache.cache.warming.rests import LENGTHENING, MAX_REMEMBERED, SOON_TIMES, Rests
+from hms_cache.cache.warming.refill import LONGEST_COOLDOWN_TIMES
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import ByFilter, PartitionQuery
 from tests.cache.conftest import MakeServer
@@ -62,7 +62,7 @@ def held(server: Server) -> PartitionSet | None:
 
 
 def test_a_rest_grows_while_the_table_is_lost_again_and_again() -> None:
-    rests = Rests(shortest_times=1, longest_times=LENGTHENING * LENGTHENING)
+    rests = Cooldowns(shortest_times=1, longest_times=LENGTHENING * LENGTHENING)
     now_s, lengths = 100.0, []
     for _ in range(4):
         assert rests.is_over(T, now_s)
@@ -79,7 +79,7 @@ def test_a_rest_grows_while_the_table_is_lost_again_and_again() -> None:
 
 
 def test_rests_are_bounded() -> None:
-    rests = Rests(1, 1)
+    rests = Cooldowns(1, 1)
     tables = [TableName(CATALOG, "d", f"t{number}") for number in range(MAX_REMEMBERED + 1)]
     for one in tables:
         rests.begin(one, 0.0, 10.0)
@@ -95,7 +95,7 @@ def test_changes_now_and_then_are_filled_in_at_once(here: Server, clock: ManualC
         found = held(here)
         assert found is not None
         assert found.whole
-        clock.advance(LONGEST_REST_TIMES * A_LOAD_S)
+        clock.advance(LONGEST_COOLDOWN_TIMES * A_LOAD_S)
 
 
 def test_refills_of_a_table_that_changes_all_the_time_take_a_small_part_of_it(here: Server, clock: ManualClock) -> None:
@@ -107,7 +107,7 @@ def test_refills_of_a_table_that_changes_all_the_time_take_a_small_part_of_it(he
         clock.advance(1.0)
     assert refills * A_LOAD_S < 0.1 * (clock.monotonic_s() - began_s)
     assert len(here.cache.shared.invalidated) == 1, "it waits"
-    clock.advance(LONGEST_REST_TIMES * A_LOAD_S)
+    clock.advance(LONGEST_COOLDOWN_TIMES * A_LOAD_S)
     assert here.cache.refill.step() == 1
     found = held(here)
     assert found is not None

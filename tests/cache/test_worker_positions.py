@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from hms_cache.cache.worker_positions import Told, WorkerPositions
+from hms_cache.cache.worker_positions import CombinedPositions, WorkerPositions
 
 HERE, THERE = "server one", "server two"
 NEVER_S = float("-inf")
@@ -15,7 +15,7 @@ def test_the_highest_floor_and_the_latest_question_hold_for_all() -> None:
     page = WorkerPositions(3)
     one, two, three = (page.slot(index) for index in range(3))
     assert one.has_changed()
-    assert one.read(HERE) == Told(-1, NEVER_S, True)
+    assert one.read(HERE) == CombinedPositions(-1, NEVER_S, True)
     assert not one.has_changed()
     two.raise_floor(7, HERE)
     three.raise_floor(5, HERE)
@@ -43,11 +43,11 @@ def test_a_floor_of_another_history_is_none_but_shows_that_they_disagree() -> No
     one.raise_floor(9, HERE)
     two.raise_floor(9, HERE)
     one.begin(4, THERE)
-    assert one.read(THERE) == Told(4, NEVER_S, False)
-    assert two.read(HERE) == Told(9, NEVER_S, False)
+    assert one.read(THERE) == CombinedPositions(4, NEVER_S, False)
+    assert two.read(HERE) == CombinedPositions(9, NEVER_S, False)
     two.begin(3, THERE)
     assert one.has_changed()
-    assert one.read(THERE) == Told(4, NEVER_S, True)
+    assert one.read(THERE) == CombinedPositions(4, NEVER_S, True)
 
 
 def test_a_worker_that_is_killed_leaves_its_slot_to_its_successor() -> None:

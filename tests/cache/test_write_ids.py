@@ -529,10 +529,10 @@ def test_ids_between_the_first_and_the_last_of_a_call_may_be_of_others(has_peers
     tracker = TransactionTracker(has_peers=has_peers)
     opened = ev.TransactionsOpened(_header(1), range(6, 9))
     commits = [ev.TransactionCommitted(_header(3), txn_id) for txn_id in (6, 7, 8)]
-    asked = [7] if has_peers else []
-    assert tracker.unresolved_commits([opened, *commits]) == asked
+    requested = [7] if has_peers else []
+    assert tracker.unresolved_commits([opened, *commits]) == requested
     tracker.apply(opened, {})
-    assert tracker.unresolved_commits(commits) == asked
+    assert tracker.unresolved_commits(commits) == requested
     of_another = {7: [(TableName(CATALOG, "d", "t"), 4)]}
     changes = [tracker.apply(commit, of_another if has_peers else {}) for commit in commits]
     assert [sorted(change.unknown) for change in changes] == [

@@ -123,16 +123,16 @@ class Server:
 
     def loaded(self) -> list[Wanted]:
         """Returns a growing list of what is requested from the loader from now on."""
-        asked: list[Wanted] = []
+        requested: list[Wanted] = []
         loader, go_on = self.cache.loader, self.cache.loader.load
 
         def load(wanted: Iterable[Wanted], **how: bool) -> bool:
             wanted = tuple(wanted)
-            asked.extend(wanted)
+            requested.extend(wanted)
             return go_on(wanted, **how)
 
         loader.load = load  # type: ignore[method-assign]
-        return asked
+        return requested
 
     def reasons(self) -> list[Reason]:
         """Returns how the reads since the last call were answered."""

@@ -114,11 +114,11 @@ def test_missing_indexes_are_named_and_made(tmp_path: Path) -> None:
 
 
 def test_a_database_that_does_not_answer_is_told_without_a_trace(tmp_path: Path) -> None:
-    asked = hms_cache("schema", "check", "--database", "mysql://u:hush@127.0.0.1:1/hive", cwd=tmp_path)
-    assert asked.returncode == 1
-    assert asked.stderr.startswith("hms-cache: ")
-    assert "Traceback" not in asked.stderr
-    assert "hush" not in asked.stderr
+    requested = hms_cache("schema", "check", "--database", "mysql://u:hush@127.0.0.1:1/hive", cwd=tmp_path)
+    assert requested.returncode == 1
+    assert requested.stderr.startswith("hms-cache: ")
+    assert "Traceback" not in requested.stderr
+    assert "hush" not in requested.stderr
 
 
 def test_check_exits_1_while_something_is_wrong(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import OpenSnapshot, SnapshotRead, SnapshotReads
-from hms_cache.cache.worker_positions import Told, WorkerSlot
+from hms_cache.cache.worker_positions import CombinedPositions, WorkerSlot
 from hms_cache.lease import scopes
 from hms_cache.lease.state import LeaseState
 from hms_cache.metadata.object_names import TableName
@@ -162,16 +162,16 @@ def table_id_ignored(patch: Patch) -> None:
 
 def tag_taken_from_the_request(patch: Patch) -> None:
     """A load is tagged with the list of the request that caused it."""
-    asked: list[str] = []
+    requested: list[str] = []
     table_entry, tag = Reading.table_entry, OpenSnapshot.read_tag
 
     def remember(self: Reading, cache: Any, table: Any, version: Any) -> Any:
         if version.valid_write_ids is not None:
-            asked[:] = [version.valid_write_ids]
+            requested[:] = [version.valid_write_ids]
         return table_entry(self, cache, table, version)
 
     def of_request(self: OpenSnapshot, key: Any) -> ValidWriteIdList | None:
-        return ValidWriteIdList.parse(asked[0]) if asked else tag(self, key)
+        return ValidWriteIdList.parse(requested[0]) if requested else tag(self, key)
 
     patch(Reading, "table_entry", remember)
     patch(OpenSnapshot, "read_tag", of_request)
@@ -203,7 +203,7 @@ def late_joiner_on_the_loop(patch: Patch) -> None:
     answered = HotPath._answered
 
     def with_late_ones(self: HotPath, head: LogHead | None) -> None:
-        self._asked, self._waiting = self._asked + self._waiting, []
+        self._in_check, self._waiting = self._in_check + self._waiting, []
         answered(self, head)
 
     patch(HotPath, "_answered", with_late_ones)
@@ -223,7 +223,7 @@ def load_of_an_older_moment_kept(patch: Patch) -> None:
 
 def workers_tell_nothing(patch: Patch) -> None:
     """Worker processes of one server do not read each other's positions."""
-    patch(WorkerSlot, "read", lambda *_: Told(-1, float("-inf"), True))
+    patch(WorkerSlot, "read", lambda *_: CombinedPositions(-1, float("-inf"), True))
 
 
 def alter_taken_for_harmless(patch: Patch) -> None:

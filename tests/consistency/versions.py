@@ -128,7 +128,7 @@ class Run:
         self.versions = Versions()
         self.seen: list[Seen] = []
         self._fill()
-        self._asked = self._choose(kinds)
+        self._requested = self._choose(kinds)
         self._look()
 
     def close(self) -> None:
@@ -170,7 +170,7 @@ class Run:
 
     def _look(self) -> None:
         oracle = self._oracle.connections[0]
-        self.versions.answers.append({label: outcome(ask, oracle) for label, ask in self._asked.items()})
+        self.versions.answers.append({label: outcome(ask, oracle) for label, ask in self._requested.items()})
         self._known.there = [Place("hive", one.dbName, one.tableName) for one in oracle.get_table_meta("*", "*", None)]
 
     def write(self, count: int) -> None:
@@ -219,7 +219,7 @@ class Run:
 
         def read(server: int, number: int) -> None:
             chance = random.Random(number)
-            labels = sorted(self._asked)
+            labels = sorted(self._requested)
             client = Client([self._servers[server].port])
             try:
                 while not ended.wait(chance.choice([0, 0.002, 0.02])):  # the writer and the oracle need time, too
@@ -228,7 +228,7 @@ class Run:
                         client = Client([self._servers[server].port])
                     label = chance.choice(labels)
                     began_s = time.monotonic()
-                    answer = outcome(self._asked[label], client.connections[0])
+                    answer = outcome(self._requested[label], client.connections[0])
                     self.seen.append(Seen(began_s, time.monotonic(), server, label, answer))
             except BaseException as error:
                 errors.append(error)

@@ -71,8 +71,8 @@ FIXES = (
         "reply_of_two_moments",
         "A reply that is made of several reads shows two moments.",
         "hms_cache/server/calls.py",
-        "        return call.stores.reads.at_one_moment(ask)\n",
-        "        return ask(call.stores.reads)\n",
+        "        return call.stores.reads.in_one_snapshot(answer_from)\n",
+        "        return answer_from(call.stores.reads)\n",
         ("tests/cache/test_one_moment.py",),
     ),
     Fix(

@@ -17,8 +17,8 @@ FIXES = (
         "zero_wait_refuses_writes",
         "`zeroWaitReadEnabled` refuses a request of which only a write is blocked.",
         "hms_cache/store/locks/locking.py",
-        "[target for target in asked.targets if target.lock_type == SHARED_READ]",
-        "list(asked.targets)",
+        "[target for target in requested.targets if target.lock_type == SHARED_READ]",
+        "list(requested.targets)",
         ("tests/txn",),
     ),
     Fix(

@@ -138,8 +138,8 @@ class Comparison:
         return not self.call.differs if self.is_equal else bool(self.reason)
 
     def __str__(self) -> str:
-        asked = ", ".join(_short(plain(argument)) for argument in self.call.arguments)
-        lines = [f"{self.call.method}({asked})"]
+        requested = ", ".join(_short(plain(argument)) for argument in self.call.arguments)
+        lines = [f"{self.call.method}({requested})"]
         if self.java.error or self.ours.error:
             lines += [f"  java: {_short(self.java)}", f"  ours: {_short(self.ours)}"]
         else:

@@ -84,11 +84,11 @@ def pairs() -> Iterator[tuple[Lock, Lock]]:
     yield from ((one, Lock(kind, table="u")) for one in of_tables for kind in TYPES)
 
 
-def answer_of(side: Side, held: Lock, asked: Lock) -> str:
+def answer_of(side: Side, held: Lock, requested: Lock) -> str:
     """Returns the states of both locks, or how the second request was refused. Releases all locks."""
     txns = side.call("open_txns", OpenTxnRequest(2, "u", "h")).txn_ids
     try:
-        return " then ".join(_ask(side, lock, txn) for lock, txn in zip((held, asked), txns, strict=True))
+        return " then ".join(_ask(side, lock, txn) for lock, txn in zip((held, requested), txns, strict=True))
     finally:
         side.call("abort_txns", AbortTxnsRequest(txns))
 

@@ -12,10 +12,10 @@ pytestmark = [pytest.mark.java, pytest.mark.mariadb, pytest.mark.soak, pytest.ma
 
 def test_every_pair_of_locks_is_answered_alike(sides: Sides) -> None:
     different, answers = [], set()
-    for held, asked in pairs():
-        java, ours = answer_of(sides.java, held, asked), answer_of(sides.ours, held, asked)
+    for held, requested in pairs():
+        java, ours = answer_of(sides.java, held, requested), answer_of(sides.ours, held, requested)
         answers.add(java)
         if java != ours:
-            different.append(f"{held}, then {asked}: java {java}, ours {ours}")
+            different.append(f"{held}, then {requested}: java {java}, ours {ours}")
     assert not different, "\n".join(different)
     assert {"ACQUIRED then ACQUIRED", "ACQUIRED then WAITING", "ACQUIRED then NOT_ACQUIRED"} <= answers

@@ -319,7 +319,7 @@ def test_constraints_of_two_tables_in_one_request_are_seen(beside: Beside, kind:
     # Nothing of the first is cached: an event about it alone could be skipped.
     asked = [AllTableConstraintsRequest("d", name, "hive") for name in names[1:]]
     for _ in range(2):
-        for request in asked:
+        for request in requested:
             beside.ours.call("get_all_table_constraints", request)
     common: dict[str, Any] = {"catName": "hive", "table_db": "d", "column_name": "a"}
     common |= {"enable_cstr": True, "validate_cstr": False, "rely_cstr": True}
@@ -342,6 +342,6 @@ def test_constraints_of_two_tables_in_one_request_are_seen(beside: Beside, kind:
         case _:
             rows = [SQLUniqueConstraint(table_name=name, key_seq=1, uk_name=f"n_{name}", **common) for name in names]
             beside.java.call("add_unique_constraint", AddUniqueConstraintRequest(rows))
-    for request in asked:
+    for request in requested:
         expected = plain(beside.java.call("get_all_table_constraints", request))
         assert plain(beside.ours.call("get_all_table_constraints", request)) == expected

@@ -210,8 +210,8 @@ def test_the_kubernetes_example_runs_our_command_with_our_settings_and_probes_ou
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"thrift": defaults.server.port, "management": defaults.admin.port}
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-        asked = container[probe]["httpGet"]
-        assert asked["path"] in routes() and asked["port"] in ports
+        requested = container[probe]["httpGet"]
+        assert requested["path"] in routes() and requested["port"] in ports
     assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
     assert pod["terminationGracePeriodSeconds"] > defaults.server.drain_timeout_s
     labels = pods["spec"]["selector"]["matchLabels"]

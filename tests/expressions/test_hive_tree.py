@@ -199,8 +199,8 @@ def test_of_what_is_not_known_to_be_true_the_contrary_is_not_known(
     columns = KeyColumns.from_values(keys, [["1"], ["one"], [DEFAULT], ["2"]])
     parsed = parse_expression(expression_of("WHERE n = 1"))
     of_truth = IsTruth(parsed.tree, truth)
-    asked = type(parsed)(Not(of_truth) if is_negated else of_truth, is_filter_text=False)
-    result = evaluate_expression(asked.bind(keys), columns)
+    requested = type(parsed)(Not(of_truth) if is_negated else of_truth, is_filter_text=False)
+    result = evaluate_expression(requested.bind(keys), columns)
     assert (result.mask.tolist(), result.has_unknown) == (kept, True)
 
 

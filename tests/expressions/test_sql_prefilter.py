@@ -102,7 +102,7 @@ def test_long_chains_are_not_sent() -> None:
 def test_expressions_let_through_all_that_might_be_meant() -> None:
     answers = recorded("4.0.1")
     columns = KeyColumns.from_values(answers.keys, answers.rows)
-    asked = 0
+    requested = 0
     with ENGINE.connect() as connection:
         rows = [{"id": n, **{f"v{i}": text for i, text in enumerate(row)}} for n, row in enumerate(answers.rows)]
         connection.execute(WIDE.insert(), rows)
@@ -111,7 +111,7 @@ def test_expressions_let_through_all_that_might_be_meant() -> None:
             wanted = set(evaluate_expression(bound, columns).mask.nonzero()[0].tolist())
             condition = sql_prefilter(bound, lambda index: WIDE.c[f"v{index}"], text_order=True)
             if condition is not None:
-                asked += 1
+                requested += 1
                 assert wanted <= set(connection.execute(select(WIDE.c.id).where(condition)).scalars()), text
         connection.rollback()
-    assert asked > 20
+    assert requested > 20

@@ -51,7 +51,7 @@ class Client:
         self._replies = [self._first_reply(request) for request in requests]
         self._calls = 0
         self._got = b""
-        self.asked_s: float | None = None
+        self.requested_s: float | None = None
         """When; None in a pause."""
         self.next_s = 0.0
         """When the pause ends."""
@@ -74,7 +74,7 @@ class Client:
     def ask(self) -> None:
         """Sends the next request."""
         request = self._requests[self._calls % len(self._requests)]
-        self.asked_s = perf_counter()
+        self.requested_s = perf_counter()
         self.link.sendall(request)
 
     def read(self) -> float | None:
@@ -82,14 +82,14 @@ class Client:
         self._got += self.link.recv(1 << 16)
         now_s = perf_counter()
         expected = self._replies[self._calls % len(self._replies)]
-        if self.asked_s is None or not expected.startswith(self._got) or not self._got:
+        if self.requested_s is None or not expected.startswith(self._got) or not self._got:
             raise AssertionError(f"{self._got[:200]!r} is not {expected[:200]!r}")
         if len(self._got) < len(expected):
             return None
-        took_s = now_s - self.asked_s
+        took_s = now_s - self.requested_s
         self._calls += 1
         self._got = b""
-        self.asked_s = None
+        self.requested_s = None
         self.next_s = now_s + PAUSE_S
         return took_s
 
@@ -113,9 +113,9 @@ def measure(port: int, connections: int, methods: Sequence[str]) -> list[float]:
     while True:
         now_s = perf_counter()
         for client in clients:
-            if client.asked_s is None and client.next_s <= now_s:
+            if client.requested_s is None and client.next_s <= now_s:
                 client.ask()
-        pauses = [client.next_s for client in clients if client.asked_s is None]
+        pauses = [client.next_s for client in clients if client.requested_s is None]
         for key, _ in chosen.select(max(0.0, min(pauses) - perf_counter()) if pauses else None):
             if key.data is None:
                 return waits

@@ -18,10 +18,10 @@ _MNT_DETACH = 2
 
 
 class SilentMount:
-    """Covers a directory while it is open. `is_asked` is set when a process accesses the directory."""
+    """Covers a directory while it is open. `is_requested` is set when a process accesses the directory."""
 
     def __init__(self, directory: Path) -> None:
-        self.is_asked = threading.Event()
+        self.is_requested = threading.Event()
         self._directory = str(directory).encode()
         self._libc = ctypes.CDLL(None, use_errno=True)
 
@@ -56,4 +56,4 @@ class SilentMount:
                 answer = struct.pack("<IIII", 7, 31, 0, 0) + struct.pack("<HHI", 12, 9, 4096) + bytes(40)
                 os.write(self._device, struct.pack("<IiQ", 16 + len(answer), 0, unique) + answer)
             else:
-                self.is_asked.set()
+                self.is_requested.set()

@@ -285,13 +285,13 @@ def test_pages_about_all_that_is_held_are_made_one_at_a_time(running: Running, m
 
     monkeypatch.setattr(cache, "cache_status", slow)
     with ThreadPoolExecutor(4) as clients:
-        asked = [clients.submit(running.ask, "/cache") for _ in range(4)]
+        requested = [clients.submit(running.ask, "/cache") for _ in range(4)]
         wait_until(lambda: bool(begun), "the first is being made")
         for _ in range(20):
             assert running.ask("/events")[0] == 200, "others are made meanwhile"
         assert len(begun) == 1
         go_on.set()
-        assert [one.result(60)[0] for one in asked] == [200] * 4
+        assert [one.result(60)[0] for one in requested] == [200] * 4
 
 
 def _is_closed(connection: socket.socket) -> bool:
@@ -330,7 +330,7 @@ def test_no_value_of_a_parameter_makes_a_request_fail_inside(running: Running) -
             await application(scope, receive, send)
         return statuses[0]
 
-    async def ask_all() -> None:
+    async def query_all() -> None:
         for path, methods in routes(running):
             if path.startswith(("/events/pause", "/events/resume", "/events/resync")):
                 continue
@@ -339,7 +339,7 @@ def test_no_value_of_a_parameter_makes_a_request_fail_inside(running: Running) -
                 status = await ask("POST" if "POST" in methods else "GET", path, query)
                 assert status != 500, f"{path}?{query[:200]}"
 
-    asyncio.run(ask_all())
+    asyncio.run(query_all())
 
 
 def test_a_defect_writes_its_trace_once(

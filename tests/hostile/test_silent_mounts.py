@@ -92,7 +92,7 @@ def _silenced(port: int, scratch: Path, warehouse: str, kind: str) -> None:
         waiting = threading.Thread(target=call)
         with SilentMount(scratch / warehouse / f"{kind}.db") as mount:
             waiting.start()
-            assert mount.is_asked.wait(60)
+            assert mount.is_requested.wait(60)
             other.create_database(ttypes.Database(name=f"{kind}_meanwhile"))
             other.create_table(table("t", dbName=f"{kind}_meanwhile"))
             waiting.join(60)

@@ -101,7 +101,7 @@ class Metastore:
 def held(monkeypatch: pytest.MonkeyPatch, metastore: Metastore, **options: Any) -> Iterator[Lease]:
     monkeypatch.setattr(lease, "MetastoreClient", metastore)
     monkeypatch.setattr(lease, "_CHECK_INTERVAL_S", 0.01)
-    one = Lease("thrift://nobody", [("hive.d", "t")], who="test", **options)
+    one = Lease("thrift://nobody", [("hive.d", "t")], agent_info="test", **options)
     try:
         yield one
     finally:

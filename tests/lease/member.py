@@ -54,7 +54,7 @@ class Member:
         return self.server.poller.ensure_applied(position, timeout_s)
 
     def verify(self) -> bool:
-        return self.server.poller.look().outcome in (StepOutcome.CAUGHT_UP, StepOutcome.MORE)
+        return self.server.poller.step_with_proof().outcome in (StepOutcome.CAUGHT_UP, StepOutcome.MORE)
 
     def wait_for_lease(self) -> None:
         wait_until(self.freshness.holds_lease)

@@ -68,12 +68,12 @@ def test_what_may_still_be_committed_is_not_settled(make: Make, monkeypatch: pyt
     writer, reader = make(), make()
     writer.wait_for(reader)
     reader.wait_for_lease()
-    asked, go_on, errors = threading.Event(), threading.Event(), []
+    requested, go_on, errors = threading.Event(), threading.Event(), []
 
     def hang(transaction: Any) -> None:
         # The session continues in a thread of its own; the write is over for its client.
         transaction.announced.outcome_unknown()
-        asked.set()
+        requested.set()
         assert go_on.wait(PATIENCE_S)
         transaction.connection.commit()
 
@@ -87,7 +87,7 @@ def test_what_may_still_be_committed_is_not_settled(make: Make, monkeypatch: pyt
 
     thread = threading.Thread(target=write_and_note, daemon=True)
     thread.start()
-    assert asked.wait(PATIENCE_S)
+    assert requested.wait(PATIENCE_S)
     epoch = writer.state.epoch
     renewals_s = LENGTH_S
     assert not threading.Event().wait(renewals_s)  # enough time to settle it, if it were not locked
@@ -128,7 +128,7 @@ def test_on_another_database_server_a_write_waits_for_the_leases_of_before(
 @pytest.mark.long
 @ON_MARIADB
 def test_a_writer_that_does_not_look_where_it_writes_is_noticed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_writes.LeaseWrites, "_look_at_history", lambda *_: None)
+    monkeypatch.setattr(lease_writes.LeaseWrites, "_check_history", lambda *_: None)
     assert is_missed_after_a_failover(make, monkeypatch)
 
 

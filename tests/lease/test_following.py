@@ -101,13 +101,13 @@ def test_members_are_met_when_they_change(sqlite_database: Database, tmp_path: P
         writer, other = one(), one()
         writer.wait_for(other)
         met: list[list[str]] = []
-        meet = writer.membership.transport.meet
+        meet = writer.membership.transport.connect_to
 
         def note(addresses: Mapping[str, str]) -> None:
             met.append(sorted(addresses))
             meet(addresses)
 
-        writer.membership.transport.meet = note  # type: ignore[method-assign]
+        writer.membership.transport.connect_to = note  # type: ignore[method-assign]
         for _ in range(3):
             write(writer)
         assert met == []

@@ -88,19 +88,19 @@ def renewal_answered_late(make: Make) -> bool:
     writer, reader = make(), make()
     writer.wait_for(reader)
     reader.wait_for_lease()
-    read, asked, go_on = members.read_with_history, threading.Event(), threading.Event()
+    read, requested, go_on = members.read_with_history, threading.Event(), threading.Event()
 
     def read_slowly(database: Database) -> Any:
         found = read(database)
         if database is reader.membership._database:
-            asked.set()
+            requested.set()
             assert go_on.wait(PATIENCE_S)
         return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(members, "read_with_history", read_slowly)
         try:
-            assert asked.wait(PATIENCE_S)
+            assert requested.wait(PATIENCE_S)
             reader.membership.transport._on_message = lambda *_: None
             write(writer)
             patch.setattr(members, "read_with_history", read)

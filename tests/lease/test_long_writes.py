@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from sqlalchemy import Connection
 
-from hms_cache.lease.unannounced import LOOK_S, UnannouncedWrites
+from hms_cache.lease.unannounced import PRESENCE_VALID_S, UnannouncedWrites
 from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database, read_log_end
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
@@ -34,7 +34,7 @@ def database(initialized_database_url: str, clock: ManualClock) -> Iterator[Data
 
 
 @pytest.mark.parametrize("members_are", ["without a table", "none", "without a lease"])
-@pytest.mark.parametrize("took_s", [0.0, LOOK_S, 3600.0])
+@pytest.mark.parametrize("took_s", [0.0, PRESENCE_VALID_S, 3600.0])
 def test_a_write_commits_at_its_first_attempt(
     database: Database, clock: ManualClock, members_are: str, took_s: float
 ) -> None:
@@ -75,7 +75,7 @@ class Told:
     def announces(self, events: Sequence[EventRow]) -> bool:
         return bool(events)
 
-    def begin(self, events: Sequence[EventRow]) -> Told:
+    def begin(self, events: Sequence[EventRow]) -> CombinedPositions:
         self._seen.append("told")
         return self
 
@@ -97,7 +97,7 @@ class Told:
 def test_members_are_told_when_the_statements_are_done(database: Database) -> None:
     """What a write does before its events changes no answers."""
     seen: list[str] = []
-    database.write_guard = Told(seen)
+    database.write_guard = CombinedPositions(seen)
 
     def work(transaction: WriteTransaction) -> None:
         for number in (1, 2):

@@ -152,9 +152,9 @@ def test_a_dump_without_the_table_of_members_stops_no_write(make: Make, bystande
         connection.commit()
     guard = bystander.write_guard
     assert isinstance(guard, UnannouncedWrites)
-    guard._looked_s = float("-inf")  # as after a second
+    guard._checked_s = float("-inf")  # as after a second
     log_event(bystander)
-    wait_until(lambda: member.state.epoch is not None and members.look(bystander).has_members)
+    wait_until(lambda: member.state.epoch is not None and members.read_presence(bystander).has_members)
     assert not member.is_wrong()
 
 

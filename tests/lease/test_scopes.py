@@ -190,18 +190,18 @@ def test_tables_that_are_not_written_are_answered_by_lease(member: Member, monke
 def test_lists_and_constraints_wait_for_every_write(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     """An alter changes lists of tables, and the foreign keys of others."""
     reads = member.server.store.reads
-    asked = {
+    requested = {
         "table": lambda: reads.tables.get_table(U),
         "names": lambda: reads.tables.get_table_names(U.in_database),
         "constraints": lambda: reads.constraints.get_table_constraints(U),
     }
-    for ask in asked.values():
+    for ask in requested.values():
         ask()
     member.wait_for_lease()
     found = {}
 
     def look(self: Write, *_: object) -> None:
-        for label, ask in asked.items():
+        for label, ask in requested.items():
             checks = member.server.cache.check.checks
             ask()
             found[label] = member.server.cache.check.checks - checks

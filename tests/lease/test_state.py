@@ -128,7 +128,7 @@ class Member(RuleBasedStateMachine):
 
     @rule()
     def unheard_writes_are_tended(self) -> None:
-        found = self.state.unheard(LENGTH_S)
+        found = self.state.overdue_intents(LENGTH_S)
         assert sorted(found) == sorted(
             one for one, (since_s, _) in self.open.items() if self.now_s - since_s >= LENGTH_S
         )

@@ -112,8 +112,8 @@ def test_a_server_that_has_not_written_yet_waits_for_leases_of_another_database_
     assert writer.membership.writes._last_key == 0, "it has not written"
     last_as_long_as_the_test(reader)
     members.leave(writer.membership._database, reader.membership.member)
-    look_at_history = writer.membership.writes._look_at_history
-    monkeypatch.setattr(writer.membership.writes, "_look_at_history", lambda _: look_at_history("another server"))
+    look_at_history = writer.membership.writes._check_history
+    monkeypatch.setattr(writer.membership.writes, "_check_history", lambda _: look_at_history("another server"))
     waited_s = lets_time_pass(writer, monkeypatch)
     write(writer)
     assert waited_s() >= LENGTH_S * 0.9

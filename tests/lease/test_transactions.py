@@ -50,7 +50,7 @@ def pair(sqlite_database: Database, tmp_path: Path) -> Iterator[tuple[Member, Me
         write_ids.write(writer.server, "old")
         for member in (writer, reader):
             wait_until(lambda member=member: member.freshness.holds_lease() and not member.state.view().intents)
-            member.freshness.ensure_by_asking()
+            member.freshness.ensure_by_check()
             write_ids.read(member.server, list_of(member.server))
         yield writer, reader
 

@@ -42,7 +42,7 @@ class End:
         return f"127.0.0.1:{self.port}"
 
     def meets(self, other: End) -> None:
-        self.transport.meet({other.name: other.address})
+        self.transport.connect_to({other.name: other.address})
         wait_until(lambda: other.name in self.transport.connected())
 
     def is_heard_by(self, other: End, key: int) -> None:
@@ -118,9 +118,9 @@ def test_who_does_not_answer_is_called_less_often(make: Make, monkeypatch: pytes
     a, b = make("a"), make("b")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         nobody = silent.getsockname()[1]
-    a.transport.meet({"b": f"127.0.0.1:{nobody}"})
+    a.transport.connect_to({"b": f"127.0.0.1:{nobody}"})
     wait_until(lambda: len(pauses_s) >= 8)
-    a.transport.meet({})
+    a.transport.connect_to({})
     first, most = pauses_s[0], max(pauses_s)
     assert pauses_s[:4] == [first, 2 * first, 4 * first, 8 * first]
     assert most == 10 * first and pauses_s.index(most) == 4 and {*pauses_s[4:]} == {most}
@@ -133,7 +133,7 @@ def test_who_does_not_answer_is_called_less_often(make: Make, monkeypatch: pytes
 
 def test_another_secret_is_refused_by_both_sides(make: Make) -> None:
     a, b, stranger = make("a"), make("b"), make("c", b"another secret, as long")
-    stranger.transport.meet({"b": b.address})
+    stranger.transport.connect_to({"b": b.address})
     connection, _ = introduce(b, secret=b"another secret, as long")
     assert is_closed(connection)
     wait_until(lambda: b.transport.counts["refused"] >= 1)
@@ -145,7 +145,7 @@ def test_another_secret_is_refused_by_both_sides(make: Make) -> None:
 
 def test_who_answers_must_be_the_member_of_the_table(make: Make) -> None:
     a, b = make("a"), make("b")
-    a.transport.meet({"c": b.address})
+    a.transport.connect_to({"c": b.address})
     a.transport.send("c", ("writing", 1))
     a.meets(b)
     a.is_heard_by(b, 2)
@@ -257,7 +257,7 @@ def test_a_word_of_another_version_is_answered_with_nothing(make: Make) -> None:
 def test_a_member_that_moves_is_called_at_its_new_address(make: Make) -> None:
     a, b = make("a"), make("b")
     with proxy_to("127.0.0.1", b.port) as way:
-        a.transport.meet({"b": f"127.0.0.1:{way.port}"})
+        a.transport.connect_to({"b": f"127.0.0.1:{way.port}"})
         wait_until(lambda: a.transport.connected() == ["b"])
         way.cut()
         wait_until(lambda: a.transport.connected() == [])
@@ -268,7 +268,7 @@ def test_a_member_that_moves_is_called_at_its_new_address(make: Make) -> None:
 def test_a_connection_that_breaks_is_opened_again_and_begins_with_what_may_be_lost(make: Make) -> None:
     a, b = make("a"), make("b")
     with proxy_to("127.0.0.1", b.port) as way:
-        a.transport.meet({"b": f"127.0.0.1:{way.port}"})
+        a.transport.connect_to({"b": f"127.0.0.1:{way.port}"})
         a.is_heard_by(b, 1)
         for key in (2, 3):
             way.cut()
@@ -281,15 +281,15 @@ def test_a_peer_that_reads_nothing_holds_up_nobody_and_no_memory(make: Make, mon
     monkeypatch.setattr(transport_module, "MAX_QUEUED", 100)
     a, b, stalled = make("a"), make("b"), make("c")
     with proxy_to("127.0.0.1", stalled.port) as way:
-        a.transport.meet({"b": b.address, "c": f"127.0.0.1:{way.port}"})
+        a.transport.connect_to({"b": b.address, "c": f"127.0.0.1:{way.port}"})
         wait_until(lambda: sorted(a.transport.connected()) == ["b", "c"])
         wait_until(lambda: [message for _, message in stalled.messages].count(list(FIRST)) == 1)
         way.stall()
 
-        asked = 0
+        requested = 0
 
         def is_given_up() -> bool:
-            nonlocal asked
+            nonlocal requested
             counts = a.transport.counts
             if counts["sent"] + counts["dropped"] > asked:  # not faster than the loop runs
                 asked += 2_000
@@ -308,7 +308,7 @@ def test_a_connection_on_which_nothing_comes_back_is_replaced(make: Make) -> Non
     """As when a firewall has dropped it: nothing arrives, and neither side is notified."""
     a, b = make("a"), make("b")
     with proxy_to("127.0.0.1", b.port) as way:
-        a.transport.meet({"b": f"127.0.0.1:{way.port}"})
+        a.transport.connect_to({"b": f"127.0.0.1:{way.port}"})
         a.is_heard_by(b, 1)
         way.stall()
         a.transport.send("b", ("writing", 2))
@@ -359,7 +359,7 @@ def test_both_sides_notice_machines_that_are_gone(make: Make) -> None:
 def test_a_member_that_is_gone_is_called_no_more(make: Make) -> None:
     a, b = make("a"), make("b")
     a.meets(b)
-    a.transport.meet({})
+    a.transport.connect_to({})
     wait_until(lambda: a.transport.connected() == [])
     a.transport.send("b", ("writing", 1))
     b.meets(a)

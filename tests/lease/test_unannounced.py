@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import literal_column, select
 
-from hms_cache.lease.unannounced import LOOK_S, UnannouncedWrites
+from hms_cache.lease.unannounced import PRESENCE_VALID_S, UnannouncedWrites
 from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
@@ -72,7 +72,7 @@ def test_reads_by_lease_see_every_write_of_a_server_that_announces_none(
 
     writer = threading.Thread(target=write_all_the_time, daemon=True)
     writer.start()
-    member = make(LOOK_S)
+    member = make(PRESENCE_VALID_S)
     wrong, held = [], 0
     try:
 
@@ -107,7 +107,7 @@ def looked_before_the_member_came(make: Callable[[float], Member], bystander: Da
 @pytest.mark.mariadb
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 def test_a_look_is_not_trusted_longer_than_members_wait(make: Callable[[float], Member], bystander: Database) -> None:
-    assert not looked_before_the_member_came(make, bystander, LOOK_S)
+    assert not looked_before_the_member_came(make, bystander, PRESENCE_VALID_S)
 
 
 @pytest.mark.mariadb
@@ -120,7 +120,7 @@ def test_a_look_at_a_replica_is_not_trusted(make: Callable[[float], Member], bys
         position, history = text.statement(connection).selected_columns
     told = f"REPLACE(REPLACE({history}, 'read_only:0', 'read_only:1'), 'read_only:OFF', 'read_only:ON')"
     text._statement = select(position, literal_column(told))
-    assert members.look(bystander).history.stale_reason is not None
+    assert members.read_presence(bystander).history.stale_reason is not None
     assert not looked_before_the_member_came(make, bystander, 0.0)
 
 
@@ -137,7 +137,7 @@ def test_a_first_member_that_does_not_wait_is_noticed(make: Callable[[float], Me
 def test_a_second_member_waits_for_nothing_and_a_third_writer_is_announced(
     make: Callable[[float], Member], bystander: Database
 ) -> None:
-    first = make(LOOK_S)
+    first = make(PRESENCE_VALID_S)
     first.wait_for_lease()
     second = make(3600.0)
     second.wait_for_lease()
@@ -150,7 +150,7 @@ def test_a_second_member_waits_for_nothing_and_a_third_writer_is_announced(
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_without_members_a_write_asks_once_in_a_while(bystander: Database) -> None:
     log_event(bystander)
-    before, looked_s = bystander.statements.value(), guard_of(bystander)._looked_s
+    before, looked_s = bystander.statements.value(), guard_of(bystander)._checked_s
     log_event(bystander)
     one_write = bystander.statements.value() - before
     before = bystander.statements.value()

@@ -194,7 +194,7 @@ def test_a_poller_leaves_a_long_message_alone_until_it_needs_a_proof(
     poller.resume()
     for _ in range(2):
         assert poller.step().outcome is StepOutcome.CAUGHT_UP
-    assert poller.look().outcome is StepOutcome.CAUGHT_UP
+    assert poller.step_with_proof().outcome is StepOutcome.CAUGHT_UP
     assert len(lengths) == 4 and max(lengths[1:]) < 3 * RECOGNIZED_END
     writer.set_message(poller.applied_position, f"{long[:-1]}.")
     if noticed_by == "an event":
@@ -202,7 +202,7 @@ def test_a_poller_leaves_a_long_message_alone_until_it_needs_a_proof(
         assert poller.step().outcome is StepOutcome.RESYNCED
     else:
         assert poller.step().outcome is StepOutcome.CAUGHT_UP
-        assert poller.look().outcome is StepOutcome.RESYNCED
+        assert poller.step_with_proof().outcome is StepOutcome.RESYNCED
 
 
 def test_poller_follows_every_database(writer: LogWriter) -> None:

@@ -132,11 +132,11 @@ def test_last_of_two_commands_wins(running: Stage) -> None:
 
 
 def test_command_that_comes_while_everything_is_dropped(running: Stage) -> None:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def seek_once() -> None:
-        if not asked:
-            asked.append(1)
+        if not requested:
+            requested.append(1)
             running.poller.seek(1)
 
     running.poller.resync()

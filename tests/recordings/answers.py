@@ -137,8 +137,8 @@ def difference(
     reasons = Counter[str]()
     reconcile(java, ours, reasons)
     given = tuple(getattr(arguments, entry[2]) for entry in METHODS[call.method].args_table[1] if entry is not None)
-    asked = Call(call.method, given, is_message_compared=True)
-    comparison = Comparison(asked, outcome(call, java, java_root), outcome(call, ours, our_root))
+    requested = Call(call.method, given, is_message_compared=True)
+    comparison = Comparison(requested, outcome(call, java, java_root), outcome(call, ours, our_root))
     if comparison.is_equal:
         return "", reasons
     reason = comparison.reason

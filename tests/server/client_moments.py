@@ -159,7 +159,7 @@ class Bench:
         self.port = 0
         self._open = threading.Event()
         self.started = threading.Semaphore(0)
-        self.asked = threading.Semaphore(0)
+        self.requested = threading.Semaphore(0)
         self._holds_checks = False
         self._held_checks: list[Callable[[], None]] = []
         self._alive: weakref.WeakSet[Connection] = weakref.WeakSet()
@@ -179,17 +179,17 @@ class Bench:
         patch.setitem(handlers, LARGE, replace(handlers[LARGE], function=lambda call, arguments: LARGE_REPLY))
         read = InlineSource._read
 
-        def ask(source: InlineSource, answered: Callable[[int | None], None]) -> None:
+        def check(source: InlineSource, answered: Callable[[int | None], None]) -> None:
             def let_go() -> None:
                 source._loop.call_soon_threadsafe(read, source, answered)
 
             if self._holds_checks:
                 self._held_checks.append(let_go)
-                self.asked.release()
+                self.requested.release()
             else:
                 let_go()
 
-        patch.setattr(InlineSource, "ask", ask)
+        patch.setattr(InlineSource, "check", check)
         alive = self._alive
 
         class Watched(Connection):
@@ -331,7 +331,7 @@ def checking(bench: Bench, encoding: str) -> Client:
         client.read_reply()
     bench._holds_checks = True
     client.send("get_database", name="default")
-    take(bench.asked)
+    take(bench.requested)
     return client
 
 

@@ -95,9 +95,9 @@ class _Way:
                     self._rolled_back_in = self._relay.call
                 elif self._is_answered and not _only_prepares(data):
                     if self._rolled_back_in == self._relay.call:
-                        self._relay.asked(b"ROLLBACK")
+                        self._relay.requested(b"ROLLBACK")
                     self._rolled_back_in = 0
-                    self._relay.asked(data)
+                    self._relay.requested(data)
                     self._is_answered = False
                 self._server.sendall(data)
         self._end()

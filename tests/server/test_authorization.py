@@ -200,7 +200,7 @@ def test_what_may_not_be_read_costs_what_is_not_there_costs(world: World, monkey
 
     for method in ("get_partition", "get_partitions"):
         assert cost(world.root, method, "secret") != cost(world.root, method, "absent"), "it would be seen"
-    for method in asked:
+    for method in requested:
         for _ in range(3):
             assert cost(ann, method, "secret") == cost(ann, method, "absent"), method
 
@@ -277,7 +277,7 @@ def test_what_is_left_out_for_one_is_there_for_the_next(world: World) -> None:
     at, tables = {"dbName": "open", "catName": "hive"}, t.GetTablesRequest(dbName="open", catName="hive")
     tables.tablesPattern = "*"
     of_functions = t.GetFunctionsRequest(dbName="open", catalogName="hive", pattern="*", returnNames=False)
-    asked: dict[str, dict[str, Any]] = {
+    requested: dict[str, dict[str, Any]] = {
         "get_all_databases": {},
         "get_all_functions": {},
         "get_all_materialized_view_objects_for_rewriting": {},
@@ -300,11 +300,11 @@ def test_what_is_left_out_for_one_is_there_for_the_next(world: World) -> None:
         "get_tables_by_type": {"db_name": "open", "pattern": "*", "tableType": "MANAGED_TABLE"},
         "get_tables_ext": {"req": t.GetTablesExtRequest("hive", "open", "*", 3)},
     }
-    assert asked.keys() == FILTERS.keys()
+    assert requested.keys() == FILTERS.keys()
     sources = world.server.service.admin_sources
     assert sources is not None and sources.cache is not None
     links = [world.link(user) for user in ("ann", "eve", "root")]
-    for method, arguments in asked.items():
+    for method, arguments in requested.items():
         sources.cache.shared.forget_all()
         first, *_ = [outcome(link, method, **arguments) for link in reversed(links)]  # it is in memory now
         sources.cache.shared.answers.clear()
@@ -419,12 +419,12 @@ def test_who_may_create_replaces_no_code_of_others(world: World) -> None:
         maker.call("create_stored_procedure", proc=changed)
     with pytest.raises(t.MetaException, match="max may not alter database"):
         maker.call("add_package", request=t.AddPackageRequest("hive", "open", "p", "max", "h", "b"))
-    asked = t.StoredProcedureRequest("hive", "open", "p")
-    assert world.root.call("get_stored_procedure", request=asked).source == "own source"
+    requested = t.StoredProcedureRequest("hive", "open", "p")
+    assert world.root.call("get_stored_procedure", request=requested).source == "own source"
     assert world.root.call("find_package", request=t.GetPackageRequest("hive", "open", "p")).body == "own body"
     world.allow(POLICY + rights.format('["create", "alter"]'))
     maker.call("create_stored_procedure", proc=changed)
-    assert world.root.call("get_stored_procedure", request=asked).source == "another source"
+    assert world.root.call("get_stored_procedure", request=requested).source == "another source"
 
 
 def test_what_belongs_to_services_is_refused_to_others(world: World) -> None:

@@ -406,8 +406,8 @@ def test_a_silent_issuer_keeps_one_thread(issuer: Issuer) -> None:
         keys._options = replace(keys._options, url=address)
         now_s[0] = 150
         unknown = [threads.submit(keys.candidates, f"made up {number}") for number in range(3)]
-        asked, _ = silent.accept()
-        with asked:
+        requested, _ = silent.accept()
+        with requested:
             assert threads.submit(keys.candidates, "one").result(timeout=PATIENCE_S / 2)
             told = as_completed(unknown, timeout=PATIENCE_S / 2)
             for _ in range(2):  # the third one reads

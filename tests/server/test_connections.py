@@ -210,23 +210,23 @@ def test_half_a_message_does_not_stay_for_ever(serve: Serve) -> None:
 
 def test_many_silent_connections_are_looked_at_a_few_at_a_time(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have their turn in between."""
-    monkeypatch.setattr(listening, "IDLE_LOOKS_AT_ONCE", 2)
-    look, idle_s, asked, at_once, closed = Listener._look_at_some, Connection.idle_s, 0, [], 0
+    monkeypatch.setattr(listening, "IDLE_CHECKS_AT_ONCE", 2)
+    look, idle_s, requested, at_once, closed = Listener._check_some_idle, Connection.idle_s, 0, [], 0
 
     def counted(connection: Connection) -> float:
-        nonlocal asked
-        asked += 1
+        nonlocal requested
+        requested += 1
         return idle_s(connection)
 
     def looked(listener: Listener, left: list[Connection]) -> None:
         nonlocal closed
-        before = asked
+        before = requested
         look(listener, left)
-        at_once.append(asked - before)
+        at_once.append(requested - before)
         closed = listener.timeouts["idle"]
 
     monkeypatch.setattr(Connection, "idle_s", counted)
-    monkeypatch.setattr(Listener, "_look_at_some", looked)
+    monkeypatch.setattr(Listener, "_check_some_idle", looked)
     server = serve(**{"server.idle_timeout_s": 0.5})
     silent = [server.connect() for _ in range(7)]
     for one in silent:

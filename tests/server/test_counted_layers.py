@@ -62,7 +62,7 @@ def requests_ahead(_: Path) -> tuple[Bench, bytes]:
 
 def a_body_whose_token_is_checked(_: Path) -> tuple[Bench, bytes]:
     class Tokens:
-        def known(self, _: str) -> None:
+        def cached_identity(self, _: str) -> None:
             return None
 
     bench = http_bench(cast(BearerTokens, Tokens()))

@@ -77,8 +77,8 @@ def test_cold_reads(database_kind: str, initialized_database_url: str, tmp_path:
     settings |= {"cache.warm": "off", "events.poll_interval_s": 3600}
     too_many: dict[str, dict[str, list[bytes]]] = {}
     for way, (of_way, most) in WAYS.items():
-        asked = questions(initialized_database_url, tmp_path / way, {**settings, **of_way})
-        too_many[way] = {kind: found for kind, found in asked.items() if len(found) > most[kind]}
+        requested = questions(initialized_database_url, tmp_path / way, {**settings, **of_way})
+        too_many[way] = {kind: found for kind, found in requested.items() if len(found) > most[kind]}
     assert too_many == {way: {} for way in WAYS}
 
 
@@ -87,7 +87,7 @@ def questions(database_url: str, directory: Path, settings: dict[str, object]) -
     real = make_url(database_url)
     relay = CountingRelay(str(real.host), int(real.port or 0))
     url = real.set(host="127.0.0.1", port=relay.port).render_as_string(hide_password=False)
-    asked: dict[str, list[bytes]] = {}
+    requested: dict[str, list[bytes]] = {}
     try:
         with server_process(directory, url, settings) as reader, metastore_client(reader.port) as client:
             for kind, ask in READS.items():
@@ -101,7 +101,7 @@ def questions(database_url: str, directory: Path, settings: dict[str, object]) -
                 asked[kind] = min(tries, key=len)  # other work of the server only increases a count
     finally:
         relay.close()
-    return asked
+    return requested
 
 
 def test_a_read_does_not_wait_for_the_end_of_its_transaction(initialized_database_url: str) -> None:

@@ -46,7 +46,7 @@ def with_token(server: Running, token: Token, quality: str = "auth") -> Link:
     return link_over(sock)
 
 
-def asked(link: Link, owner: str, renewer: str = "") -> Token:
+def requested(link: Link, owner: str, renewer: str = "") -> Token:
     text = link.call("get_delegation_token", token_owner=owner, renewer_kerberos_principal_name=renewer)
     return Token.from_url(text)
 
@@ -54,7 +54,7 @@ def asked(link: Link, owner: str, renewer: str = "") -> Token:
 @pytest.mark.parametrize("quality", ["auth", "auth-int", "auth-conf"])
 def test_calls_of_all_sizes_under_each_quality(serve: Serve, realm: Realm, quality: str) -> None:
     server = serve(**settings_of(realm))
-    token = asked(with_ticket(server, realm, "ann"), f"ann@{REALM}", "yarn")
+    token = requested(with_ticket(server, realm, "ann"), f"ann@{REALM}", "yarn")
     link = with_token(server, token, quality)
     link.call("create_database", database=database("d"))
     link.call("create_table", tbl=table("d", "t", comment="x" * 500_000))
@@ -73,7 +73,7 @@ def test_replies_come_in_frames_that_the_client_takes(
     server = serve(**settings_of(realm))
     ticket = with_ticket(server, realm, "ann")
     ticket.call("create_table", tbl=table("default", "t", comment="x" * 100_000))
-    token, sock = asked(ticket, "ann"), SaslSocket(server.connect())
+    token, sock = requested(ticket, "ann"), SaslSocket(server.connect())
     assert sock.digest(token.identifier, token.password, quality, maxbuf=told)[0] == 5
     unwrap, sizes = sock.unwrap, []
 
@@ -91,7 +91,7 @@ def test_replies_come_in_frames_that_the_client_takes(
 def test_frames_of_any_length(serve: Serve, realm: Realm, quality: str) -> None:
     """A client may put as little of a request into a frame as it likes."""
     server = serve(**settings_of(realm))
-    link = with_token(server, asked(with_ticket(server, realm, "ann"), "ann"), quality)
+    link = with_token(server, requested(with_ticket(server, realm, "ann"), "ann"), quality)
     for length in range(1, 40):
         request = link.request("get_databases", pattern="default" * 3)
         for start in range(0, len(request), length):
@@ -104,7 +104,7 @@ def test_a_token_is_its_owner_on_every_server_and_after_a_restart(
 ) -> None:
     shared = {"database.url": f"sqlite:///{tmp_path / 'metastore.db'}", "server.audit_format": "json"}
     first = serve(**settings_of(realm, **shared))
-    token = asked(with_ticket(first, realm, "ann"), f"ann@{REALM}")
+    token = requested(with_ticket(first, realm, "ann"), f"ann@{REALM}")
     first.service.stop()
     second = serve(**settings_of(realm, **shared))
     link = with_token(second, token)
@@ -124,10 +124,10 @@ def test_only_who_is_allowed_gets_a_token_of_somebody_else(
     server = serve(**settings_of(realm, **rules))
     trino = with_ticket(server, realm, "trino")
     with pytest.raises(MetaException, match=r"User: trino@EXAMPLE\.TEST is not allowed to impersonate ann"):
-        asked(trino, "ann")
+        requested(trino, "ann")
     with pytest.raises(MetaException, match=r"User: ann@EXAMPLE\.TEST is not allowed to impersonate bob"):
-        asked(with_ticket(server, realm, "ann"), "bob")
-    token = asked(trino, "bob")
+        requested(with_ticket(server, realm, "ann"), "bob")
+    token = requested(trino, "bob")
     found = TokenIdentifier.decoded(token.identifier)
     assert (found.owner, found.real_user) == ("bob", f"trino@{REALM}")
     link = with_token(server, token)
@@ -140,15 +140,15 @@ def test_only_who_is_allowed_gets_a_token_of_somebody_else(
 
 def test_a_token_brings_forth_no_other(serve: Serve, realm: Realm) -> None:
     server = serve(**settings_of(realm))
-    token = asked(with_ticket(server, realm, "ann"), "ann")
+    token = requested(with_ticket(server, realm, "ann"), "ann")
     with pytest.raises(MetaException, match="only with kerberos authentication"):
-        asked(with_token(server, token), "ann")
+        requested(with_token(server, token), "ann")
 
 
 def test_who_may_renew_and_cancel(serve: Serve, realm: Realm) -> None:
     server = serve(**settings_of(realm, **{"authentication.token_renew_interval_s": 3600}))
     ann, yarn, trino = (with_ticket(server, realm, user) for user in ("ann", "yarn/localhost", "trino"))
-    token = asked(ann, f"ann@{REALM}", f"yarn/localhost@{REALM}")
+    token = requested(ann, f"ann@{REALM}", f"yarn/localhost@{REALM}")
     text = token.to_url()
     found = TokenIdentifier.decoded(token.identifier)
     assert found.max_ms - found.issued_ms == 7 * 86_400_000
@@ -180,9 +180,9 @@ def test_tokens_of_others_answers_are_kept_apart(serve: Serve, realm: Realm, tmp
     rules = {"authorization.provider": "policy", "authorization.policy_file": str(policy)}
     server = serve(**settings_of(realm, **rules))
     ann_ticket = with_ticket(server, realm, "ann")
-    ann = with_token(server, asked(ann_ticket, "ann"))
+    ann = with_token(server, requested(ann_ticket, "ann"))
     ann_ticket.call("create_database", database=database("d"))
-    trino = with_token(server, asked(with_ticket(server, realm, "trino"), "trino"))
+    trino = with_token(server, requested(with_ticket(server, realm, "trino"), "trino"))
     for _ in range(3):
         assert ann.call("get_database", name="d").name == "d"
         with pytest.raises(Exception, match=r"d"):
@@ -193,7 +193,7 @@ def test_an_expired_token_is_refused_told_and_counted(
     serve: Serve, realm: Realm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = serve(**settings_of(realm))
-    token = asked(with_ticket(server, realm, "ann"), "ann")
+    token = requested(with_ticket(server, realm, "ann"), "ann")
     staying = with_token(server, token)
     ends_ms = TokenIdentifier.decoded(token.identifier).max_ms
     monkeypatch.setattr(TokenManager, "_now_ms", lambda manager: ends_ms + 1)
@@ -231,7 +231,7 @@ def strict(serve: Serve, realm: Realm) -> Running:
 def test_who_forges_is_refused_told_and_counted(strict: Running, realm: Realm) -> None:
     sock = SaslSocket(strict.connect())
     assert sock.gssapi(realm.directory / "ann.cache", SERVICE, 2) == (5, b"")
-    token = asked(link_over(sock), "ann")
+    token = requested(link_over(sock), "ann")
     for name, (changed, text, outcome) in WRONG.items():
         before = authentications(strict)
         status, told = SaslSocket(strict.connect()).digest(token.identifier, token.password, "auth-int", **changed)
@@ -251,7 +251,7 @@ def test_messages_that_are_not_the_clients_end_the_connection(
     serve: Serve, realm: Realm, quality: str, attack: str
 ) -> None:
     server = serve(**settings_of(realm))
-    token = asked(with_ticket(server, realm, "ann"), "ann")
+    token = requested(with_ticket(server, realm, "ann"), "ann")
     link = with_token(server, token, quality)
     sock: Any = link.sock
     assert link.call("getStatus") == 2

@@ -42,8 +42,8 @@ def left(link: Link) -> dict[str, list[str]]:
     """Which columns have statistics."""
     found: dict[str, Any] = {}
     for name in ("flat", "t"):
-        asked = t.TableStatsRequest("d", name, ["a", "b"], engine="hive")
-        found[name] = link.call("get_table_statistics_req", request=asked).tableStats
+        requested = t.TableStatsRequest("d", name, ["a", "b"], engine="hive")
+        found[name] = link.call("get_table_statistics_req", request=requested).tableStats
     of_parts = t.PartitionsStatsRequest("d", "t", ["a", "b"], PARTS, engine="hive")
     found.update(link.call("get_partitions_statistics_req", request=of_parts).partStats)
     return {name: [one.colName for one in columns] for name, columns in found.items() if columns}

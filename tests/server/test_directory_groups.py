@@ -119,10 +119,10 @@ class Clock:
 
 def test_groups_have_an_age_and_a_longer_one_while_nobody_answers(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text(POLICY)
-    clock, said, asked = Clock(), {"ann": frozenset({"analysts"})}, []
+    clock, said, requested = Clock(), {"ann": frozenset({"analysts"})}, []
 
     def ask(user: str) -> frozenset[str]:
-        asked.append(user)
+        requested.append(user)
         if not said:
             raise UndecidedError("silent")
         return said.get(user, frozenset())
@@ -132,22 +132,22 @@ def test_groups_have_an_age_and_a_longer_one_while_nobody_answers(tmp_path: Path
     tag = policy.proven_decisions("ann").tag
     for _ in range(3):
         assert policy.decide("ann", Action.READ, TABLE) and not policy.decide("bob", Action.READ, TABLE)
-    assert asked == ["ann", "bob"]
+    assert requested == ["ann", "bob"]
     said["bob"] = frozenset({"analysts"})
     said["ann"] = frozenset()
     clock.now_s += 61
     assert policy.decisions("bob").tag != tag, "the class is known only when the directory has answered"
     assert policy.decide("bob", Action.READ, TABLE) and not policy.decide("ann", Action.READ, TABLE)
     assert policy.decisions("bob").tag == tag, "who has the same grants shares answers"
-    assert asked == ["ann", "bob"] * 2 or asked == ["ann", "bob", "bob", "ann"]
+    assert requested == ["ann", "bob"] * 2 or requested == ["ann", "bob", "bob", "ann"]
 
     said.clear()
     clock.now_s += 61
     assert policy.decide("bob", Action.READ, TABLE), "it was said in the epoch before"
-    asked.clear()
+    requested.clear()
     with pytest.raises(UndecidedError):
         policy.decide("carol", Action.READ, TABLE)
-    assert asked == [], "who does not answer is left alone for some seconds"
+    assert requested == [], "who does not answer is left alone for some seconds"
     clock.now_s += 61
     with pytest.raises(UndecidedError):
         policy.decide("bob", Action.READ, TABLE)
@@ -176,11 +176,11 @@ def test_a_user_about_whom_too_much_is_to_be_told_keeps_nobody_else_out(port: in
 
 
 def test_who_is_not_told_about_is_left_alone_for_some_seconds() -> None:
-    clock, asked = Clock(), []
+    clock, requested = Clock(), []
 
     def ask(user: str) -> frozenset[str]:
-        asked.append(user)
-        if user == "carol" and len(asked) > 1:
+        requested.append(user)
+        if user == "carol" and len(requested) > 1:
             raise UserUndecidedError("too many groups")
         return frozenset({"g"})
 
@@ -189,9 +189,9 @@ def test_who_is_not_told_about_is_left_alone_for_some_seconds() -> None:
     for _ in range(3):
         assert groups.of("carol") == {"g"}, "it was said a moment ago"
         assert groups.of("ann") == {"g"}
-    assert asked == ["carol", "ann", "carol", "ann", "ann", "ann"]
+    assert requested == ["carol", "ann", "carol", "ann", "ann", "ann"]
     clock.now_s += 6
-    assert groups.of("carol") == {"g"} and asked[-1] == "carol"
+    assert groups.of("carol") == {"g"} and requested[-1] == "carol"
     clock.now_s += 121
     with pytest.raises(UndecidedError):
         groups.of("carol")
@@ -300,7 +300,7 @@ def test_a_rule_for_groups_means_those_of_who_is_acted_for(
     """The system knows `root`, the directory `bob`; the proxy user's own groups have no effect."""
     pytest.importorskip("gssapi")
     from tests.server.kerberos_realm import REALM, running_realm
-    from tests.server.test_delegation_tokens import asked, with_ticket
+    from tests.server.test_delegation_tokens import requested, with_ticket
     from tests.server.test_kerberos import settings_of
 
     of_system = {"root": frozenset({"staff", "writers"}), "trino": frozenset({"writers"})}
@@ -318,11 +318,11 @@ def test_a_rule_for_groups_means_those_of_who_is_acted_for(
         with running_directory(tmp_path / "directory", ENTRIES) as port:
             server = serve(**settings_of(realm, **rules, **directory_settings(port)))
             trino = with_ticket(server, realm, "trino")
-            token = TokenIdentifier.decoded(asked(trino, member).identifier)
+            token = TokenIdentifier.decoded(requested(trino, member).identifier)
             assert (token.owner, token.real_user) == (member, f"trino@{REALM}")
             for user in (other, "ann", "*", "x)(uid=*"):
                 with pytest.raises(t.MetaException, match="not allowed to impersonate") as refused:
-                    asked(trino, user)
+                    requested(trino, user)
                 assert refused.value.message.endswith(f"impersonate {user}")
             with pytest.raises(t.MetaException, match=f"ann@{REALM} is not allowed to impersonate {member}"):
                 asked(with_ticket(server, realm, "ann"), member)
@@ -330,7 +330,7 @@ def test_a_rule_for_groups_means_those_of_who_is_acted_for(
         assert TokenIdentifier.decoded(asked(trino, member).identifier).owner == member
         if source == "directory":
             with pytest.raises(t.MetaException, match="impersonate carol: its groups are not known now; retry"):
-                asked(trino, "carol")
+                requested(trino, "carol")
             assert server.service.metrics.server.directory_groups.values()[("failed",)] > 0
 
 
@@ -433,9 +433,9 @@ def test_grants_to_groups_count_for_members_in_the_directory(
 
 def test_an_agent_is_told_the_directorys_groups(serve: Serve, port: int) -> None:
     def answer(document: dict[str, Any]) -> bytes:
-        asked = document["input"]
-        allowed = asked["principal"] == "root" or "analysts" in asked["directory_groups"]
-        return json.dumps({"result": [allowed] * len(asked["questions"])}).encode()
+        requested = document["input"]
+        allowed = requested["principal"] == "root" or "analysts" in requested["directory_groups"]
+        return json.dumps({"result": [allowed] * len(requested["questions"])}).encode()
 
     agent = Agent()
     agent.answer = answer
@@ -455,7 +455,9 @@ def test_an_agent_is_told_the_directorys_groups(serve: Serve, port: int) -> None
         fill(links["root"])
         for _ in range(3):
             assert sees(links["ann"], "t") and not sees(links["bob"], "t")
-        assert {"principal": "bob", "groups": [], "directory_groups": ["writers"]}.items() <= agent.asked[-1].items()
+        assert {"principal": "bob", "groups": [], "directory_groups": ["writers"]}.items() <= agent.requested[
+            -1
+        ].items()
         change(port, "analysts", ldap3.MODIFY_ADD, "bob")
         wait_for(lambda: sees(links["bob"], "t"))
         change(port, "analysts", ldap3.MODIFY_DELETE, "bob")
@@ -490,30 +492,30 @@ def test_while_no_directory_answers_calls_are_refused(serve: Serve, provider: st
             told = outcome(link, "create_database", database=database("open"))
             assert "Permission denied: the groups of the user cannot be determined" in told[1]
         assert server.service.metrics.server.directory_groups.values()[("failed",)] >= 3
-        assert agent.asked == []
+        assert agent.requested == []
 
 
 def test_the_directory_is_asked_once_in_the_age(tmp_path: Path) -> None:
-    clock, asked = Clock(), []
+    clock, requested = Clock(), []
 
     def ask(user: str) -> frozenset[str]:
-        asked.append(user)
-        if len(asked) > 2:
+        requested.append(user)
+        if len(requested) > 2:
             raise UndecidedError("silent")
-        return frozenset({f"{len(asked)}"})
+        return frozenset({f"{len(requested)}"})
 
     groups = KnownGroups(ask, 60.0, clock)
     assert [groups.recent("ann") for _ in range(3)] == [{"1"}] * 3
     clock.now_s += 60
     assert groups.recent("ann") == {"1"}
     clock.now_s += 1
-    assert groups.recent("ann") == {"2"} and asked == ["ann"] * 2
+    assert groups.recent("ann") == {"2"} and requested == ["ann"] * 2
     clock.now_s += 120
-    assert groups.recent("ann") == {"2"} and len(asked) == 3, "while nobody answers, for twice as long"
+    assert groups.recent("ann") == {"2"} and len(requested) == 3, "while nobody answers, for twice as long"
     clock.now_s += 1
     with pytest.raises(UndecidedError):
         groups.recent("ann")
-    assert len(asked) == 3, "who does not answer is left alone for some seconds"
+    assert len(requested) == 3, "who does not answer is left alone for some seconds"
 
 
 def test_a_statement_has_room_for_so_many_groups() -> None:

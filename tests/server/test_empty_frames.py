@@ -14,7 +14,7 @@ from hms_cache.server.transports.sasl import MAX_EMPTY_FRAMES
 from hms_cache.server.transports.tls import MAX_EMPTY_BYTES
 from tests.server.conftest import Link, Running, Serve
 from tests.server.kerberos_realm import Realm, realm_of_this_process
-from tests.server.test_delegation_tokens import asked, with_ticket, with_token
+from tests.server.test_delegation_tokens import requested, with_ticket, with_token
 from tests.server.test_kerberos import authentications, settings_of, signed_in
 from tests.server.test_tls import Authority, wait_for
 from tests.server.test_tls_keys import KEY_UPDATE_BYTES, KeyClient
@@ -36,7 +36,7 @@ def by_ticket(server: Running, realm: Realm, quality: str) -> Link:
 
 
 def by_token(server: Running, realm: Realm, quality: str) -> Link:
-    return with_token(server, asked(with_ticket(server, realm, "ann"), "ann"), quality)
+    return with_token(server, requested(with_ticket(server, realm, "ann"), "ann"), quality)
 
 
 @pytest.mark.parametrize("quality", QUALITIES)

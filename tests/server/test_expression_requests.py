@@ -36,7 +36,7 @@ def take_texts(link: Link) -> None:
     link.call("setMetaConf", key="metastore.expression.proxy", value=proxy)
 
 
-def asked(expression: bytes, **fields: Any) -> ttypes.PartitionsByExprRequest:
+def requested(expression: bytes, **fields: Any) -> ttypes.PartitionsByExprRequest:
     return ttypes.PartitionsByExprRequest("d", "p", expression, **fields)
 
 
@@ -54,21 +54,21 @@ def left(link: Link) -> list[str]:
 def test_names_are_only_told_of_what_can_be_decided(link: Link) -> None:
     for _ in ("the store", "memory"):
         with pytest.raises(ttypes.MetaException, match="cannot be evaluated exactly"):
-            link.call("get_partition_names_req", req=asked(UNKNOWN))
-    found = link.call("get_partitions_by_expr", req=asked(UNKNOWN))
+            link.call("get_partition_names_req", req=requested(UNKNOWN))
+    found = link.call("get_partitions_by_expr", req=requested(UNKNOWN))
     assert (found.hasUnknownPartitions, len(found.partitions)) == (True, 3)
 
 
 def test_no_expression_means_all_partitions(link: Link) -> None:
-    found = link.call("get_partitions_by_expr", req=asked(b""))
+    found = link.call("get_partitions_by_expr", req=requested(b""))
     assert (found.hasUnknownPartitions, len(found.partitions)) == (False, 3)
-    assert link.call("get_partitions_spec_by_expr", req=asked(b"")).hasUnknownPartitions is False
-    assert link.call("get_partition_names_req", req=asked(b"\xff")) == NAMES
+    assert link.call("get_partitions_spec_by_expr", req=requested(b"")).hasUnknownPartitions is False
+    assert link.call("get_partition_names_req", req=requested(b"\xff")) == NAMES
 
 
 def test_the_columns_of_descriptors_may_be_left_out(link: Link) -> None:
     for skip, columns in ((False, ["a"]), (True, [])):
-        request = asked(b"", skipColumnSchemaForPartition=skip)
+        request = requested(b"", skipColumnSchemaForPartition=skip)
         for found in link.call("get_partitions_by_expr", req=request).partitions:
             assert [column.name for column in found.sd.cols] == columns
         for group in link.call("get_partitions_spec_by_expr", req=request).partitionsSpec:

@@ -36,7 +36,7 @@ class SlowDirectory:
     """Takes time for a wrong password, as directories do to prevent guessing."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.gate = threading.Event()
         self.slow_s = SLOW_S
 
@@ -70,7 +70,7 @@ def test_a_client_does_not_wait_behind_the_crowd_of_another_address(serve: Serve
     crowd = [connected(server, "127.0.0.2") for _ in range(CROWD)]
     for number, sock in enumerate(crowd):
         guess(sock, number)
-    wait_for(lambda: len(directory.asked) >= STEP_THREADS)
+    wait_for(lambda: len(directory.requested) >= STEP_THREADS)
     assert SaslSocket(connected(server, "127.0.0.3")).plain("ann", "right")[0] == 5
     for sock in crowd:
         sock.close()
@@ -90,10 +90,10 @@ def test_nobody_is_asked_for_clients_that_were_given_up(serve: Serve, directory:
         with suppress(ConnectionResetError):
             assert sock.recv(1) == b""
         sock.close()
-    assert len(directory.asked) == STEP_THREADS
+    assert len(directory.requested) == STEP_THREADS
     directory.gate.set()
     assert SaslSocket(connected(server, "127.0.0.2")).plain("ann", "right")[0] == 5
-    assert directory.asked[STEP_THREADS:] == ["ann"]
+    assert directory.requested[STEP_THREADS:] == ["ann"]
 
 
 def test_addresses_have_turns() -> None:

@@ -93,10 +93,10 @@ def test_a_pattern_of_parameters_is_as_short_as_one_of_names(serve: Serve, patte
     for _ in range(2):
         for characters in (256, 257):
             sent = {pattern: "%" * characters}
-            asked = ttypes.GetPartitionsRequest("hive", "d", "t", projectionSpec=ttypes.GetProjectionsSpec(**sent))
+            requested = ttypes.GetPartitionsRequest("hive", "d", "t", projectionSpec=ttypes.GetProjectionsSpec(**sent))
             plain = ttypes.PartitionsRequest("hive", "d", "t", **sent)
             for method, given in (
-                ("get_partitions_with_specs", {"request": asked}),
+                ("get_partitions_with_specs", {"request": requested}),
                 ("get_partitions_req", {"req": plain}),
             ):
                 if characters > 256:

@@ -95,13 +95,13 @@ def test_insert_only_tables_and_clients_that_do_not_know_them(serve_site: SiteSe
     stored = link.call("get_table_req", req=ttypes.GetTableRequest("d", "t", able)).table
     assert stored.parameters["transactional_properties"] == spelling
     one, several = ttypes.GetTableRequest("d", "t"), ttypes.GetTablesRequest("d", ["plain", "t"])
-    asked: list[tuple[str, dict[str, object], Callable[..., list[str]]]] = [
+    requested: list[tuple[str, dict[str, object], Callable[..., list[str]]]] = [
         ("get_table", {"dbname": "d", "tbl_name": "t"}, lambda found: [found.tableName]),
         ("get_table_req", {"req": one}, lambda found: [found.table.tableName]),
         ("get_table_objects_by_name", {"dbname": "d", "tbl_names": ["plain", "t"]}, _names),
         ("get_table_objects_by_name_req", {"req": several}, lambda found: _names(found.tables)),
     ]
-    for method, arguments, names in asked:
+    for method, arguments, names in requested:
         # Twice: the second answer would come from memory.
         for _ in range(2):
             if check == "true":

@@ -108,7 +108,7 @@ class HeldQuestions:
     """The position checks of all servers wait until the test releases them; what is fed meanwhile is counted."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.asked = threading.Event()
+        self.requested = threading.Event()
         self.fed = threading.Semaphore(0)
         self._question: Callable[[bool], None]
         read = InlineSource._read
@@ -122,13 +122,13 @@ class HeldQuestions:
                     source._loop.call_soon_threadsafe(answered, None)
 
             self._question = let_go
-            self.asked.set()
+            self.requested.set()
 
         def count(reader: MessageReader, data: bytes) -> None:
             feed(reader, data)
             self.fed.release()
 
-        patch.setattr(InlineSource, "ask", hold)
+        patch.setattr(InlineSource, "check", hold)
         patch.setattr(MessageReader, "feed", count)
 
     def answer(self, *, found: bool) -> None:
@@ -149,7 +149,7 @@ def test_what_comes_while_a_request_waits_is_answered_after_it(
         until_remembered(server, functools.partial(link.call, "get_database", name=name))
     questions = HeldQuestions(monkeypatch)
     link.sock.sendall(request_bytes("get_database", 1, name="d"))
-    assert questions.asked.wait(PATIENCE_S)
+    assert questions.requested.wait(PATIENCE_S)
     later = request_bytes("get_database", 2, name="default") + request_bytes("get_database", 3, name="d")
     for piece in (later[:cut], later[cut:]):
         link.sock.sendall(piece)
@@ -175,7 +175,7 @@ def test_a_client_that_leaves_while_its_request_waits_costs_nobody_anything(
     leaving.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     leaving.sock.close()
     questions.answer(found=True)
-    assert questions.asked.wait(PATIENCE_S)
+    assert questions.requested.wait(PATIENCE_S)
     questions.answer(found=True)
     staying.sequence = 2
     assert staying.reply("get_database").name == "default"
@@ -186,9 +186,9 @@ def test_a_list_that_is_covered_asks_nobody_in_the_mode_that_trusts_it(
     serve: Serve, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither when the table was read before nor when the first of the same requests has loaded it."""
-    asked = []
-    ask = InlineSource.ask
-    monkeypatch.setattr(InlineSource, "ask", lambda self, answered: (asked.append(1), ask(self, answered))[1])
+    requested = []
+    ask = InlineSource.check
+    monkeypatch.setattr(InlineSource, "check", lambda self, answered: (requested.append(1), ask(self, answered))[1])
     settings = {"events.poll_interval_s": 3600, "cache.warm": "off"}
     writer = serve(**settings).link()
     writer.call("create_database", database=database("d"))
@@ -200,7 +200,7 @@ def test_a_list_that_is_covered_asks_nobody_in_the_mode_that_trusts_it(
     server = serve(**settings, **{"cache.write_id_reads": mode})
     reader = server.link()
     until_remembered(server, lambda: reader.call("get_table_req", req=request))
-    asked.clear()
+    requested.clear()
     before = hits(server)
     with counted() as statements:
         for _ in range(5):
@@ -212,11 +212,11 @@ def test_a_list_that_is_covered_asks_nobody_in_the_mode_that_trusts_it(
         lambda: reader.call("get_current_notificationEventId"),
         lambda: reader.call("create_database", database=database("e")),
     ):
-        writer.call("create_table", tbl=table("d", f"t{len(asked)}"))
+        writer.call("create_table", tbl=table("d", f"t{len(requested)}"))
         change()
-        asked.clear()
+        requested.clear()
         reader.call("get_table_req", req=request)
-        assert asked or mode == "check"
+        assert requested or mode == "check"
 
 
 def written(link: Link) -> str:

@@ -44,7 +44,7 @@ class Upper(asyncio.Protocol):
     """The connection behind."""
 
     has_refused_bytes = False
-    unheard_refusal = ""
+    one_way_refusal = ""
 
     def __init__(self) -> None:
         self.received = bytearray()

@@ -359,13 +359,13 @@ def dripping(port: int, pause_s: float) -> Iterator[int]:
         def carry() -> None:
             client, _ = listener.accept()
             with client, socket.create_connection(("127.0.0.1", port)) as server:
-                threads.submit(asked, client, server)
+                threads.submit(requested, client, server)
                 with suppress(OSError):
                     while byte := server.recv(1):
                         ended.wait(pause_s)
                         client.sendall(byte)
 
-        def asked(client: socket.socket, server: socket.socket) -> None:
+        def requested(client: socket.socket, server: socket.socket) -> None:
             with suppress(OSError):
                 while data := client.recv(4096):
                     server.sendall(data)

@@ -89,7 +89,7 @@ def test_position_checks_of_an_outage_are_few_lines(kind: str, caplog: pytest.Lo
         answers: asyncio.Queue[LogHead | None] = asyncio.Queue()
         try:
             for _ in range(200):
-                source.ask(answers.put_nowait)
+                source.check(answers.put_nowait)
             return [await answers.get() for _ in range(200)]
         finally:
             source.close()

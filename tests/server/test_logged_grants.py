@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, make_url, select, text
 
-from hms_cache.authorization.asking import AskingAuthorizer
 from hms_cache.authorization.decisions import NO_GROUPS, Action, SecuredObject
+from hms_cache.authorization.external import ExternalAuthorizer
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.notifications.event_types import GRANTS_CHANGED
 from hms_cache.store.schema import NOTIFICATION_LOG
@@ -62,7 +62,7 @@ class Set:
     def allows(self, user: str, action: Action | None, *names: str) -> bool:
         """From what the database contains now, read again."""
         authorizer = self.servers[0].service._authorizer
-        assert isinstance(authorizer, AskingAuthorizer)
+        assert isinstance(authorizer, ExternalAuthorizer)
         judge = authorizer._judge_of(user, NO_GROUPS)
         of = SecuredObject("hive", *names)
         return judge.show(of) if action is None else judge.allow(action, of)
@@ -259,11 +259,11 @@ def test_what_was_decided_is_kept_and_another_metastore_counts_after_the_age(ser
     made = Set(serve, None)
     prepare(made, ("d0",))
     root, ann = made.links["root", 0], made.links["bob", 1]
-    asked: list[Any] = []
+    requested: list[Any] = []
     original = GrantedRights.rights
 
     def counted(self: Any, user: str, *more: Any) -> Any:
-        asked.append(user)
+        requested.append(user)
         return original(self, user, *more)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -276,8 +276,8 @@ def test_what_was_decided_is_kept_and_another_metastore_counts_after_the_age(ser
         changed = ann.call("get_table", dbname="d0", tbl_name="t0")
         changed.parameters["comment"] = "x"
         root.call("alter_table", dbname="d0", tbl_name="t0", new_tbl=changed)
-        del asked[:]
-        assert ann.call("get_table", dbname="d0", tbl_name="t0").parameters["comment"] == "x" and asked == []
+        del requested[:]
+        assert ann.call("get_table", dbname="d0", tbl_name="t0").parameters["comment"] == "x" and requested == []
         changed.owner = "eve"
         root.call("alter_table", dbname="d0", tbl_name="t0", new_tbl=changed)
         assert outcome(ann, "get_table", dbname="d0", tbl_name="t0")[0] is t.NoSuchObjectException
@@ -287,7 +287,7 @@ def test_what_was_decided_is_kept_and_another_metastore_counts_after_the_age(ser
         connection.execute(text("UPDATE TBLS SET OWNER = 'bob' WHERE TBL_NAME = 't0'"))
     engine.dispose()
     authorizer = made.servers[1].service._authorizer
-    assert isinstance(authorizer, AskingAuthorizer)
+    assert isinstance(authorizer, ExternalAuthorizer)
     epoch = authorizer.policy
     assert isinstance(outcome(made.links["eve", 1], "get_table", dbname="d0", tbl_name="t0"), t.Table)
     epoch.ends_at_s = 0  # type: ignore[attr-defined]  # its age is over

@@ -26,7 +26,7 @@ from hms_cache.server.transports import sasl as sasl_module
 from hms_cache.server.transports.sasl import INLINE_BYTES, SaslPort
 from tests.server.conftest import Link, Running, Serve, database, request_bytes
 from tests.server.kerberos_realm import REALM, Realm, SaslSocket, realm_of_this_process
-from tests.server.test_delegation_tokens import asked, link_over, with_token
+from tests.server.test_delegation_tokens import link_over, requested, with_token
 from tests.server.test_kerberos import SERVICE, ann, authentications, settings_of
 from tests.server.test_layer_turns import Bench
 from tests.server.test_tls import wait_for
@@ -50,7 +50,7 @@ def by_ticket(server: Running, realm: Realm) -> Link:
 
 
 def by_token(server: Running, realm: Realm) -> Link:
-    return with_token(server, asked(by_ticket(server, realm), f"ann@{REALM}"), "auth-conf")
+    return with_token(server, requested(by_ticket(server, realm), f"ann@{REALM}"), "auth-conf")
 
 
 def raw_socket(link: Link) -> socket.socket:

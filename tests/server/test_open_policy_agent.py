@@ -106,11 +106,13 @@ def test_many_questions_are_answered_in_order(agent: Agent) -> None:
     ]
     service = PolicyService(ServiceOptions(agent.url(), timeout_s=30))
     expected = [action in (Action.READ, None) and of.database == "sales" for action, of in questions]
-    assert service.ask("ann", questions) == expected and any(expected)
-    assert service.ask("eve", questions) == [False] * len(questions)
-    assert service.ask("root", questions) == [True] * len(questions)
-    assert service.ask("eve", questions, directory_groups=frozenset({"auditors", "x"})) == expected
-    assert service.ask("eve", questions, frozenset({"auditors"})) == [False] * len(questions), "another kind of groups"
+    assert service.decide("ann", questions) == expected and any(expected)
+    assert service.decide("eve", questions) == [False] * len(questions)
+    assert service.decide("root", questions) == [True] * len(questions)
+    assert service.decide("eve", questions, directory_groups=frozenset({"auditors", "x"})) == expected
+    assert service.decide("eve", questions, frozenset({"auditors"})) == [False] * len(questions), (
+        "another kind of groups"
+    )
     assert service.outcomes == {"ok": 20, "failed": 0}
 
 
@@ -119,7 +121,7 @@ def test_what_is_no_decision_denies(agent: Agent) -> None:
     for rule in ("none", "permitted", "../../../policies", "allow/0"):
         service = PolicyService(ServiceOptions(agent.url(rule), timeout_s=10))
         with pytest.raises(UndecidedError):
-            service.ask("ann", [question])
+            service.decide("ann", [question])
         assert service.outcomes == {"ok": 0, "failed": 1}, rule
 
 

@@ -82,7 +82,7 @@ def test_of_a_partition_whose_name_spells_its_value_in_another_way(link: Link, v
     [name] = link.call("get_partition_names", db_name="d", tbl_name="t", max_parts=-1)
     request = ttypes.SetPartitionsStatsRequest([statistics(name, "a", "b")], engine="hive")
     link.call("set_aggr_stats_for", request=request)
-    asked = ttypes.GetPartitionsByNamesRequest("d", "t", [name], get_col_stats=True, engine="hive")
-    [found] = link.call("get_partitions_by_names_req", req=asked).partitions
+    requested = ttypes.GetPartitionsByNamesRequest("d", "t", [name], get_col_stats=True, engine="hive")
+    [found] = link.call("get_partitions_by_names_req", req=requested).partitions
     assert found.values == [value]
     assert columns_of(found) == ["a", "b"]

@@ -38,8 +38,8 @@ def request_class(method: str) -> Any:
 
 
 def test_these_are_all() -> None:
-    asked = {method: getattr(request_class(method), "thrift_spec", ()) for method in METHODS}
-    found = {method for method, fields in asked.items() if FIELD in [one[2] for one in fields if one is not None]}
+    requested = {method: getattr(request_class(method), "thrift_spec", ()) for method in METHODS}
+    found = {method for method, fields in requested.items() if FIELD in [one[2] for one in fields if one is not None]}
     assert found == REQUESTS.keys() | OTHERS.keys()
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from hms_cache.authorization import asking
-from hms_cache.authorization.asking import AskingAuthorizer
+from hms_cache.authorization import external
 from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
+from hms_cache.authorization.external import ExternalAuthorizer
 from hms_cache.authorization.known_groups import Principal
 from hms_cache.authorization.policy_service import MAX_QUESTIONS, PolicyService, ServiceJudge, ServiceOptions
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
@@ -29,8 +29,8 @@ def decided(rule: Callable[[str, dict[str, Any]], bool]) -> Answer:
     """The answer of an agent with this rule."""
 
     def answer(document: dict[str, Any]) -> bytes:
-        asked = document["input"]
-        return json.dumps({"result": [rule(asked["principal"], one) for one in asked["questions"]]}).encode()
+        requested = document["input"]
+        return json.dumps({"result": [rule(requested["principal"], one) for one in requested["questions"]]}).encode()
 
     return answer
 
@@ -40,7 +40,7 @@ class Agent:
 
     def __init__(self) -> None:
         self.answer: Answer = decided(lambda user, one: True)
-        self.asked: list[dict[str, Any]] = []
+        self.requested: list[dict[str, Any]] = []
         self.status = 200
         self.gate = threading.Event()
         self.gate.set()
@@ -49,7 +49,7 @@ class Agent:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                agent.asked.append(document["input"])
+                agent.requested.append(document["input"])
                 agent.gate.wait(30)
                 body = agent.answer(document)
                 self.send_response(agent.status)
@@ -87,13 +87,13 @@ def test_questions_go_together_and_are_answered_in_order(agent: Agent) -> None:
     judge = ServiceJudge(service(agent), Principal("ann"))
     objects = [TABLE._replace(table=f"t{n}") for n in range(MAX_QUESTIONS + 5)]
     judge.prepare([(Action.READ, one) for one in objects] + [(None, TABLE._replace(table=None))])
-    assert [len(one["questions"]) for one in agent.asked] == [MAX_QUESTIONS, 6]
+    assert [len(one["questions"]) for one in agent.requested] == [MAX_QUESTIONS, 6]
     assert [one.table for one in objects if judge.allow(Action.READ, one)] == ["t7"]
     assert judge.show(TABLE._replace(table=None)) and judge.allow(Action.DROP, objects[7])
-    assert len(agent.asked) == 3
+    assert len(agent.requested) == 3
     question = {"action": "drop", "catalog": "hive", "database": "open", "table": "t7"}
     who = {"principal": "ann", "groups": [], "directory_groups": []}
-    assert agent.asked[-1] == {**who, "questions": [question]}
+    assert agent.requested[-1] == {**who, "questions": [question]}
 
 
 @pytest.mark.parametrize(
@@ -115,16 +115,16 @@ def test_whatever_is_no_answer_denies(agent: Agent, answer: bytes) -> None:
 def test_a_status_of_failure_silence_and_nobody_deny(agent: Agent) -> None:
     agent.status = 500
     with pytest.raises(UndecidedError):
-        service(agent).ask("ann", [(Action.READ, TABLE)])
+        service(agent).decide("ann", [(Action.READ, TABLE)])
     agent.status = 200
     agent.gate.clear()
     made = service(agent, timeout_s=0.2, max_at_once=1)
     with pytest.raises(UndecidedError):
-        made.ask("ann", [(Action.READ, TABLE)])
+        made.decide("ann", [(Action.READ, TABLE)])
     with pytest.raises(UndecidedError):
-        PolicyService(ServiceOptions("http://127.0.0.1:1/", 0.2)).ask("ann", [(Action.READ, TABLE)])
+        PolicyService(ServiceOptions("http://127.0.0.1:1/", 0.2)).decide("ann", [(Action.READ, TABLE)])
     agent.gate.set()
-    assert service(agent).ask("ann", [(Action.READ, TABLE)]) == [True]
+    assert service(agent).decide("ann", [(Action.READ, TABLE)]) == [True]
 
 
 @pytest.mark.parametrize(
@@ -139,23 +139,23 @@ def test_a_status_of_failure_silence_and_nobody_deny(agent: Agent) -> None:
 def test_an_answer_in_drops_ends_in_time(head: bytes) -> None:
     """The limit is for the whole answer, not for each of its bytes; this one would take twenty minutes."""
     with answering(head + b" " * 60_000, in_drops=True) as url, pytest.raises(UndecidedError):
-        PolicyService(ServiceOptions(url, timeout_s=0.5)).ask("ann", [(Action.READ, TABLE)])
+        PolicyService(ServiceOptions(url, timeout_s=0.5)).decide("ann", [(Action.READ, TABLE)])
 
 
 def test_a_handshake_in_drops_ends_in_time() -> None:
     with answering(TLS_RECORD, in_drops=True) as url, pytest.raises(UndecidedError):
         options = ServiceOptions(url.replace("http:", "https:"), timeout_s=0.5)
-        PolicyService(options).ask("ann", [(Action.READ, TABLE)])
+        PolicyService(options).decide("ann", [(Action.READ, TABLE)])
 
 
 def test_a_decision_is_no_older_than_its_age(agent: Agent) -> None:
     clock = ManualClock()
     made = service(agent)
-    authorizer = AskingAuthorizer(
+    authorizer = ExternalAuthorizer(
         lambda user, groups: ServiceJudge(made, Principal(user, groups)), 5.0, clock.monotonic_s
     )
     first = authorizer.decisions("ann")
-    assert first.allow(Action.READ, TABLE) and len(agent.asked) == 1
+    assert first.allow(Action.READ, TABLE) and len(agent.requested) == 1
     agent.answer = decided(lambda user, one: False)
     clock.advance(4.9)
     assert authorizer.policy is first.policy and authorizer.decisions("ann") is first
@@ -171,7 +171,7 @@ def test_what_is_remembered_of_all_users_together_is_bounded(agent: Agent, monke
     """Each user has a limit; a service that acts for others makes requests in as many names as it likes."""
     monkeypatch.setattr(asking, "MAX_HELD", 100)
     made = service(agent)
-    authorizer = AskingAuthorizer(lambda user, groups: ServiceJudge(made, Principal(user, groups)), 3600.0)
+    authorizer = ExternalAuthorizer(lambda user, groups: ServiceJudge(made, Principal(user, groups)), 3600.0)
     questions = [(Action.READ, TABLE._replace(table=f"t{number}")) for number in range(30)]
     held = []
     for number in range(20):
@@ -179,10 +179,10 @@ def test_what_is_remembered_of_all_users_together_is_bounded(agent: Agent, monke
         decided.prepare(questions)
         assert all(decided.allow(*one) for one in questions)
         epoch = authorizer.policy
-        assert isinstance(epoch, asking.Epoch)
+        assert isinstance(epoch, external.Epoch)
         held.append(len(epoch.by_principal) * len(questions))
     assert max(held) < 100 and held.count(90) == 5
-    assert len(agent.asked) == 20
+    assert len(agent.requested) == 20
 
 
 def link(running: Any, user: str) -> Link:

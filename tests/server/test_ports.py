@@ -36,7 +36,7 @@ from hms_cache.errors import ConfigurationError, StartupError
 from tests.server.conftest import PATIENCE_S, Link, Running, Serve, database, request_bytes, table
 from tests.server.kerberos_realm import REALM, Realm, SaslSocket, realm_of_this_process
 from tests.server.test_bearer_tokens import Issuer
-from tests.server.test_delegation_tokens import asked, link_over
+from tests.server.test_delegation_tokens import link_over, requested
 from tests.server.test_kerberos import SERVICE, authentications
 from tests.server.test_kerberos import settings_of as kerberos_settings
 from tests.server.test_ldap import PEOPLE, directory_port
@@ -249,7 +249,7 @@ def test_hmsclient_reads_over_each_port(served: Site) -> None:
 
 def test_a_mechanism_is_good_on_its_own_port_only(served: Site) -> None:
     served.link(OPEN).call("create_database", database=database("d"))
-    token = asked(served.link(KERBEROS), f"ann@{REALM}")
+    token = requested(served.link(KERBEROS), f"ann@{REALM}")
     names = (base64.b64encode(token.identifier), base64.b64encode(token.password))
     # Passwords on the port for tickets; tickets and tokens on the port for passwords.
     assert served.sasl(KERBEROS).plain("ann", "ann's password")[0] in (3, 4)

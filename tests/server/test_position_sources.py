@@ -28,7 +28,7 @@ class Wire:
     def fileno(self) -> int:
         return self.here.fileno()
 
-    def ask(self) -> None:
+    def check(self) -> None:
         self.here.sendall(b"?")
 
     def receive(self) -> LogHead | None:
@@ -56,9 +56,9 @@ class Questions:
         self.wires.append(Wire())
         return cast(PositionConnection, self.wires[-1])
 
-    async def ask(self, meanwhile: Callable[[], None] = lambda: None) -> int | None:
+    async def check(self, meanwhile: Callable[[], None] = lambda: None) -> int | None:
         answers: asyncio.Queue[LogHead | None] = asyncio.Queue()
-        self.source.ask(answers.put_nowait)
+        self.source.check(answers.put_nowait)
         meanwhile()
         head = await asyncio.wait_for(answers.get(), 30)
         assert answers.empty()
@@ -73,18 +73,18 @@ def test_a_question_without_an_answer_is_given_up_and_the_next_one_has_a_new_con
     async def ask() -> None:
         questions = Questions()
         try:
-            assert await questions.ask() == 1, "by the thread, which opens a connection"
+            assert await questions.check() == 1, "by the thread, which opens a connection"
             wire = questions.wires[0]
             for position in (5, 6):
                 assert await questions.ask(lambda sent=position: wire.there.send(sent.to_bytes(8, "big"))) == position
             while questions.source._timer is not None:  # the timer of answered checks finds nothing pending
                 await asyncio.sleep(0.01)
             assert not wire.closed
-            assert await questions.ask() is None
+            assert await questions.check() is None
             assert wire.closed
-            assert await questions.ask() == 1
+            assert await questions.check() == 1
             later = questions.wires[1]
-            assert await questions.ask(lambda: later.there.send((7).to_bytes(8, "big"))) == 7
+            assert await questions.check(lambda: later.there.send((7).to_bytes(8, "big"))) == 7
         finally:
             questions.source.close()
 
@@ -98,9 +98,9 @@ def test_a_question_just_before_the_loop_stands_still_is_answered() -> None:
     async def ask() -> None:
         questions = Questions(answer_timeout_s=timeout_s)
         try:
-            await questions.ask()
+            await questions.check()
             wire = questions.wires[0]
-            assert await questions.ask(lambda: wire.there.send((5).to_bytes(8, "big"))) == 5
+            assert await questions.check(lambda: wire.there.send((5).to_bytes(8, "big"))) == 5
             while (timer := questions.source._timer) is not None and timer._left > 1:
                 await asyncio.sleep(0.001)
 
@@ -109,7 +109,7 @@ def test_a_question_just_before_the_loop_stands_still_is_answered() -> None:
 
             def request_has_come() -> None:
                 loop.remove_reader(here.fileno())
-                questions.source.ask(answers.put_nowait)
+                questions.source.check(answers.put_nowait)
                 wire.there.send((6).to_bytes(8, "big"))
                 time.sleep(timeout_s * 3)
 
@@ -135,21 +135,21 @@ def test_a_connection_that_leads_elsewhere_or_is_given_up_is_replaced(monkeypatc
     async def ask() -> None:
         questions = Questions()
         try:
-            await questions.ask()
+            await questions.check()
             first = questions.wires[0]
-            assert await questions.ask(lambda: first.there.send((5).to_bytes(8, "big"))) == 5
+            assert await questions.check(lambda: first.there.send((5).to_bytes(8, "big"))) == 5
             first.history = History("another server")
-            assert await questions.ask(lambda: first.there.send((5).to_bytes(8, "big"))) is None, "an equal id"
+            assert await questions.check(lambda: first.there.send((5).to_bytes(8, "big"))) is None, "an equal id"
             assert first.closed
-            await questions.ask()
+            await questions.check()
             second = questions.wires[1]
 
             def answer_after_renewal() -> None:
                 questions.source.renew()
                 second.there.send((6).to_bytes(8, "big"))
 
-            assert await questions.ask(answer_after_renewal) == 6, "the question on its way is answered"
-            assert await questions.ask() == 1, "by the thread"
+            assert await questions.check(answer_after_renewal) == 6, "the question on its way is answered"
+            assert await questions.check() == 1, "by the thread"
             assert second.closed
         finally:
             questions.source.close()
@@ -164,16 +164,16 @@ def test_an_old_connection_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     async def ask() -> None:
         questions = Questions(answer_timeout_s=30.0, recycle_s=0.05)
         try:
-            await questions.ask()
+            await questions.check()
             first = questions.wires[0]
-            assert await questions.ask(lambda: first.there.send((5).to_bytes(8, "big"))) == 5
+            assert await questions.check(lambda: first.there.send((5).to_bytes(8, "big"))) == 5
             async with asyncio.timeout(30):
                 while not first.closed:
                     await asyncio.sleep(0.01)
-            assert await questions.ask() == 1, "by the thread"
+            assert await questions.check() == 1, "by the thread"
             questions.source._recycle_s = 3600.0
             second = questions.wires[1]
-            assert await questions.ask(lambda: second.there.send((6).to_bytes(8, "big"))) == 6
+            assert await questions.check(lambda: second.there.send((6).to_bytes(8, "big"))) == 6
             assert not second.closed
         finally:
             questions.source.close()
@@ -196,13 +196,13 @@ def test_a_connection_from_before_a_renewal_is_not_asked(monkeypatch: pytest.Mon
     async def ask() -> None:
         questions = Renewed()
         try:
-            assert await questions.ask() == 1, "by the thread, which opens a connection"
+            assert await questions.check() == 1, "by the thread, which opens a connection"
             if moment == "before its first question":
                 questions.source.renew()
-            assert await questions.ask() == 1, "by the thread, which opens another one"
+            assert await questions.check() == 1, "by the thread, which opens another one"
             assert questions.wires[0].closed
             second = questions.wires[1]
-            assert await questions.ask(lambda: second.there.send((6).to_bytes(8, "big"))) == 6
+            assert await questions.check(lambda: second.there.send((6).to_bytes(8, "big"))) == 6
             assert not second.closed
         finally:
             questions.source.close()
@@ -213,7 +213,7 @@ def test_a_connection_from_before_a_renewal_is_not_asked(monkeypatch: pytest.Mon
 def test_a_connection_that_nobody_has_asked_is_closed_at_the_end() -> None:
     async def ask() -> None:
         questions = Questions()
-        assert await questions.ask() == 1, "by the thread, which opens a connection"
+        assert await questions.check() == 1, "by the thread, which opens a connection"
         questions.source.close()
         assert questions.wires[0].closed
 

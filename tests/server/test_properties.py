@@ -22,9 +22,9 @@ def test_properties(serve: Serve) -> None:
 def test_a_number_too_long_for_an_expression_is_told(serve: Serve, number: str) -> None:
     link = serve().link()
     link.call("set_properties", req=ttypes.PropertySetRequest("hms", {"d.t.policy": "snappy"}))
-    for asked in (
+    for requested in (
         ttypes.PropertyGetRequest("hms", "d", f"policy == {number}"),
         ttypes.PropertyGetRequest("hms", "d", None, [f"{{'a': {number}}}"]),
     ):
         with pytest.raises(ttypes.MetaException, match="number of"):
-            link.call("get_properties", req=asked)
+            link.call("get_properties", req=requested)

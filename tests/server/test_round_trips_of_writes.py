@@ -118,7 +118,7 @@ def test_each_write(exactness: str, initialized_database_url: str, tmp_path: Pat
         with server_process(tmp_path / "server", url, settings) as server:
             client = connect(f"127.0.0.1:{server.port}")
             client.create_database(t.Database(name=D))
-            found = asked(client, relay)
+            found = requested(client, relay)
     finally:
         relay.close()
     backend = real.get_backend_name()

@@ -47,8 +47,8 @@ def test_who_waits_shares_the_next_read_and_each_has_its_own_answer(
         assert reading.acquire(timeout=PATIENCE_S)
         # What is opened now comes after the first read, and before all others.
         server.link().call("open_txns", rqst=OpenTxnRequest(num_txns=1, user="u", hostname="h"))
-        asked = [ASKED[number % len(ASKED)] for number in range(CLIENTS - 1)]
-        others = [pool.submit(server.link().call, method, **arguments) for method, arguments in asked]
+        requested = [ASKED[number % len(ASKED)] for number in range(CLIENTS - 1)]
+        others = [pool.submit(server.link().call, method, **arguments) for method, arguments in requested]
         while calls.waiting < len(others):
             [calls] = [one for one in server.service._thread_pool_loads() if one.pool == "transactions"]
         proceed.set()
@@ -56,5 +56,5 @@ def test_who_waits_shares_the_next_read_and_each_has_its_own_answer(
         answers = [one.result(PATIENCE_S) for one in others]
     assert reads == [3, 4]
     monkeypatch.setattr(snapshots, "read_snapshot", read)
-    assert answers == [link.call(method, **arguments) for method, arguments in asked]
+    assert answers == [link.call(method, **arguments) for method, arguments in requested]
     assert [list(one.open_txns) for one in answers[:3]] == [[1, 3, 4], [1, 2, 3, 4], [1, 4]]

@@ -48,8 +48,8 @@ def world(serve: Serve, tmp_path: Path, request: pytest.FixtureRequest) -> World
 
 
 def events(world: World, user: str, **request: Any) -> list[t.NotificationEvent]:
-    asked = t.NotificationEventRequest(**{"lastEvent": 0, **request})
-    found: list[t.NotificationEvent] = world.link(user).call("get_next_notification", rqst=asked).events
+    requested = t.NotificationEventRequest(**{"lastEvent": 0, **request})
+    found: list[t.NotificationEvent] = world.link(user).call("get_next_notification", rqst=requested).events
     return found
 
 
@@ -117,8 +117,8 @@ def test_a_filter_is_made_once_however_many_events_there_are(world: World, monke
     assert counted[0] <= len(names) + 10
     for user in (root, hs2):
         for field in ("tableNames", "eventTypeList", "eventTypeSkipList"):
-            asked = t.NotificationEventRequest(0, **{field: [*names, "more"]})
-            assert "limits.request_tables" in outcome(user, "get_next_notification", rqst=asked)[1], field
+            requested = t.NotificationEventRequest(0, **{field: [*names, "more"]})
+            assert "limits.request_tables" in outcome(user, "get_next_notification", rqst=requested)[1], field
 
 
 def test_a_filter_that_shows_nothing_holds_a_page_of_the_log_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +134,9 @@ def test_a_filter_that_shows_nothing_holds_a_page_of_the_log_at_a_time(monkeypat
 
     last, found = 0, []
     while not found:
-        asked = t.NotificationEventRequest(last, tableNames=["wanted"])
+        requested = t.NotificationEventRequest(last, tableNames=["wanted"])
         before = len(pages)
-        [event] = shown.shown_events(None, asked, ask).events  # type: ignore[arg-type]
+        [event] = shown.shown_events(None, requested, ask).events  # type: ignore[arg-type]
         assert len(pages) - before <= shown.MAX_PAGES
         last = event.eventId
         found = [event] if event.eventType != HIDDEN else []

@@ -142,13 +142,13 @@ def test_files_wait_for_readers_whatever_becomes_of_the_transaction(link: Link, 
     if end in requests:
         link.call(end, rqst=requests[end])
     (reader,) = begin(link)
-    asked = reader + 100 if end == "unknown" else txn_id
-    drop(link, False, ttypes.EnvironmentContext({"txnId": str(asked)}))
+    requested = reader + 100 if end == "unknown" else txn_id
+    drop(link, False, ttypes.EnvironmentContext({"txnId": str(requested)}))
     if end == "abort_txn later":
         assert [entry.nextTxnId for entry in queued(link)] == [reader + 1]
         link.call("abort_txn", rqst=requests["abort_txn"])
     [entry] = queued(link)
-    assert (entry.txnId, entry.nextTxnId) == (asked, reader + 1)
+    assert (entry.txnId, entry.nextTxnId) == (requested, reader + 1)
 
 
 @pytest.mark.parametrize("drop", OF_PARTITIONS)

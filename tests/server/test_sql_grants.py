@@ -315,13 +315,13 @@ def test_lists_of_many_databases_cost_a_few_statements(serve: Serve) -> None:
             one = table(f"d{n}", f"t{m}")
             one.owner = "eve" if m == 1 else "bob"
             world.root.call("create_table", tbl=one)
-    asked = []
+    requested = []
 
     def counted(kind: str) -> Callable[..., Any]:
         original = getattr(GrantedRights, kind)
 
         def count(*given: Any, **options: Any) -> Any:
-            asked.append(kind)
+            requested.append(kind)
             return original(*given, **options)
 
         return count
@@ -331,9 +331,9 @@ def test_lists_of_many_databases_cost_a_few_statements(serve: Serve) -> None:
             patched.setattr(GrantedRights, kind, counted(kind))
         found = world.eve.call("get_table_meta", db_patterns="*", tbl_patterns="*")
         assert sorted((one.dbName, one.tableName) for one in found) == [(f"d{n}", "t1") for n in range(6)]
-        assert len(asked) == 1
+        assert len(requested) == 1
         assert world.eve.call("get_all_databases") == sorted(["default", *(f"d{n}" for n in range(6))])
-        assert len(asked) == 2
+        assert len(requested) == 2
 
 
 def test_who_may_create_tables_locks_none_of_others(world: World) -> None:

@@ -143,11 +143,11 @@ def test_reads_of_clients_that_have_gone_take_no_places(
     connection."""
     settings = {"server.threads": 1, "server.max_waiting_per_pool": 2, "cache.enabled": False}
     server = serve(**settings, **{"server.transport_mode": mode})
-    asked: list[str] = []
+    requested: list[str] = []
     get_database = Databases.get_database
 
     def noting(self: Databases, name: DatabaseName) -> Any:
-        asked.append(name.database)
+        requested.append(name.database)
         return get_database(self, name)
 
     monkeypatch.setattr(Databases, "get_database", noting)
@@ -170,8 +170,8 @@ def test_reads_of_clients_that_have_gone_take_no_places(
             wait_for(lambda: _reads(server)["waiting"] == before + 1)
         assert b"default" in honest.recv(65536)
         wait_for(lambda: _reads(server)["waiting"] == _reads(server)["running"] == 0)
-    assert asked[0] == "default", "it waited for nobody who had gone"
-    assert asked.count("gone") <= (0 if leaves == "resets" else 4)
+    assert requested[0] == "default", "it waited for nobody who had gone"
+    assert requested.count("gone") <= (0 if leaves == "resets" else 4)
 
 
 def _reads(server: Any) -> dict[str, Any]:

@@ -189,17 +189,17 @@ def nothing(authority: Authority) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "admitted"),
+    ("requested", "admitted"),
     [
         ("required", {good}),
         ("optional", {good, nothing}),
         ("none", {good, nothing, expired, own_ca}),
     ],
 )
-def test_client_certificates(serve: Serve, authority: Authority, asked: str, admitted: set[Any]) -> None:
+def test_client_certificates(serve: Serve, authority: Authority, requested: str, admitted: set[Any]) -> None:
     server = serve(
         **authority.settings(
-            **{"server.tls_client_certificates": asked, "server.tls_client_ca_file": str(authority.ca_file)}
+            **{"server.tls_client_certificates": requested, "server.tls_client_ca_file": str(authority.ca_file)}
         )
     )
     ok = refused = 0

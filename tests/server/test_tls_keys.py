@@ -116,10 +116,10 @@ def test_who_takes_none_of_the_answers_is_let_go(
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # before it connects: a window does not shrink
     sock.connect(("127.0.0.1", server.port))
     client = KeyClient(sock)
-    asked = 0
+    requested = 0
     while client.ask_for_key():
-        asked += 1
-        assert asked < 50_000
+        requested += 1
+        assert requested < 50_000
     client.close()
-    assert asked > MAX_ANSWER_BYTES // KEY_UPDATE_BYTES
+    assert requested > MAX_ANSWER_BYTES // KEY_UPDATE_BYTES
     assert "closing the connection of 127.0.0.1: it asks for new TLS keys and takes no answer" in caplog.text

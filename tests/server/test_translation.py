@@ -22,8 +22,8 @@ def test_without_translation_a_table_stays_as_it_is(serve: Serve) -> None:
     with pytest.raises(ttypes.NoSuchObjectException):
         link.call("get_table_req", req=ttypes.GetTableRequest("d", "t"))
     link.call("create_table_req", request=request("t"))
-    asked = ttypes.GetTableRequest("d", "t", processorCapabilities=["EXTREAD"])
-    found = link.call("get_table_req", req=asked).table
+    requested = ttypes.GetTableRequest("d", "t", processorCapabilities=["EXTREAD"])
+    found = link.call("get_table_req", req=requested).table
     assert (found.tableType, found.accessType) == ("MANAGED_TABLE", None)
 
 
@@ -36,9 +36,9 @@ def test_with_translation(serve: Serve, tmp_path: Path) -> None:
     with pytest.raises(ttypes.MetaException, match="Database e for table t could not be found"):
         link.call("translate_table_dryrun", request=ttypes.CreateTableRequest(table=table("e", "t")))
     link.call("create_table_req", request=request("t"))
-    asked = ttypes.GetTableRequest("d", "t", processorCapabilities=["EXTREAD"])
+    requested = ttypes.GetTableRequest("d", "t", processorCapabilities=["EXTREAD"])
     for _ in range(3):
-        found = link.call("get_table_req", req=asked).table
+        found = link.call("get_table_req", req=requested).table
         assert (found.tableType, found.accessType, found.requiredWriteCapabilities) == (
             "EXTERNAL_TABLE",
             2,

@@ -28,9 +28,9 @@ class DatabaseStatements:
         self._trace = directory / "libpq.trace"
         self._file = os.open(self._trace, os.O_CREAT | os.O_WRONLY)
         for engine in database.engines:
-            event.listen(engine, "checkout", lambda connection, *_: self._meet(connection))
+            event.listen(engine, "checkout", lambda connection, *_: self._connect_to(connection))
 
-    def _meet(self, connection: Any) -> None:
+    def _connect_to(self, connection: Any) -> None:
         if connection in self._connections:
             return
         self._connections.append(connection)
@@ -74,5 +74,5 @@ def _questions(connection: Any) -> int:
     with connection.cursor() as cursor:
         cursor.execute("SHOW SESSION STATUS LIKE 'Questions'")
         found = int(cursor.fetchone()[1])
-    connection._asked_for_questions = asked + 1
-    return found - asked - 1
+    connection._asked_for_questions = requested + 1
+    return found - requested - 1

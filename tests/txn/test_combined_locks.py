@@ -45,9 +45,11 @@ def request_of(*components: LockComponent, txn_id: int | None = None, **options:
 
 def together(client: TxnClient, calls: Sequence[Any]) -> list[Any]:
     """Outcomes of calls that share a transaction."""
-    asked: list[LockCall] = [locking.asked_lock(one) if isinstance(one, LockRequest) else one for one in calls]
+    requested: list[LockCall] = [
+        locking.validated_lock_request(one) if isinstance(one, LockRequest) else one for one in calls
+    ]
     context = client.store.context
-    return run_write(client.database, lambda transaction: lock_calls.carry_out(transaction, context, asked))
+    return run_write(client.database, lambda transaction: lock_calls.carry_out(transaction, context, requested))
 
 
 def one_by_one(client: TxnClient, calls: Sequence[Any]) -> list[Any]:
@@ -141,8 +143,8 @@ def test_together_they_are_what_they_are_one_by_one(
 
 
 def test_the_new_ones_wait_for_each_other(client: TxnClient) -> None:
-    asked = [request_of(component(LockType.EXCLUSIVE)), request_of(component(LockType.SHARED_READ))]
-    first, second, third = together(client, [*asked, request_of(component(LockType.SHARED_READ, "u"))])
+    requested = [request_of(component(LockType.EXCLUSIVE)), request_of(component(LockType.SHARED_READ))]
+    first, second, third = together(client, [*requested, request_of(component(LockType.SHARED_READ, "u"))])
     assert (first.state, second.state, third.state) == (LockState.ACQUIRED, LockState.WAITING, LockState.ACQUIRED)
     assert first.lockid < second.lockid < third.lockid, "in the order in which they came"
     blockers = client.rows(HIVE_LOCKS, "HL_LOCK_EXT_ID", "HL_BLOCKEDBY_EXT_ID", "HL_BLOCKEDBY_INT_ID")
@@ -265,7 +267,7 @@ def take_turns(store: Any, monitor: Monitor, draw: random.Random, rounds: int) -
             pause.wait(0.001)
             answer = store.check_lock(CheckLockRequest(lockid=answer.lockid))
         assert answer.state == LockState.ACQUIRED
-        with monitor.holding(Held(answer.lockid, tuple(locking.asked_lock(request_of(*parts)).targets))):
+        with monitor.holding(Held(answer.lockid, tuple(locking.validated_lock_request(request_of(*parts)).targets))):
             pause.wait(draw.random() * 0.002)
         store.unlock(UnlockRequest(lockid=answer.lockid))
 

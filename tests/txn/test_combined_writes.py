@@ -395,12 +395,12 @@ def test_round_trips_of_a_batch(initialized_database_url: str, kind: str) -> Non
         with closing(Database(url)) as database:
             client = TxnClient(TxnStore(database, MessageBuilder(), clock=ManualClock()), database)
             carry_out = client.store.combined["commit_txn"].carry_out
-            asked: dict[int, list[list[bytes]]] = {2: [], 7: []}
+            requested: dict[int, list[list[bytes]]] = {2: [], 7: []}
             for count in (2, 7, 2, 7, 2, 7):
                 requests = _batch(client, kind, count)
                 relay.begin()
                 outcomes = carry_out(requests)
-                asked[count].append(relay.questions())
+                requested[count].append(relay.questions())
                 assert outcomes is not None
                 assert not [one for one in outcomes if isinstance(one, Exception)]
     finally:

@@ -73,18 +73,18 @@ def test_from_request_to_history(client: TxnClient) -> None:
     client.commit(writer)
     aborted, aborted_id = client.write()
     client.abort(aborted)
-    asked = ask(client, runas="u", properties={"a": "b"}, initiatorId="i", initiatorVersion="4")
-    assert (asked.accepted, asked.state) == (True, "initiated")
-    assert shown(client) == [(asked.id, "initiated")]
+    requested = ask(client, runas="u", properties={"a": "b"}, initiatorId="i", initiatorVersion="4")
+    assert (requested.accepted, requested.state) == (True, "initiated")
+    assert shown(client) == [(requested.id, "initiated")]
     (waiting,) = store.show_compact(ShowCompactRequest()).compacts
     assert (waiting.txnId, waiting.nextTxnId, waiting.commitTime, waiting.hightestTxnId) == (0, 0, 0, 0), "not absent"
     again = ask(client)
     assert (again.accepted, again.state, again.id) == (False, "refused", -1)
-    assert again.errormessage == f"Compaction is already scheduled with state='initiated' and id={asked.id}"
+    assert again.errormessage == f"Compaction is already scheduled with state='initiated' and id={requested.id}"
 
     entry = take(client)
     assert entry is not None
-    assert (entry.id, entry.dbname, entry.tablename, entry.type) == (asked.id, "d", "t", CompactionType.MAJOR)
+    assert (entry.id, entry.dbname, entry.tablename, entry.type) == (requested.id, "d", "t", CompactionType.MAJOR)
     assert (entry.runas, entry.properties, entry.workerId) == ("u", "1:1:a1:b", "worker-1")
     assert take(client) is None
 
@@ -100,7 +100,7 @@ def test_from_request_to_history(client: TxnClient) -> None:
     logged = client.events()[-1]
     assert logged[0] == "COMMIT_COMPACTION_EVENT"
     assert (logged[1]["compactionId"], logged[1]["type"], logged[1]["tableName"]) == (entry.id, "MAJOR", "t")
-    assert shown(client) == [(asked.id, "ready for cleaning")]
+    assert shown(client) == [(requested.id, "ready for cleaning")]
     latest = store.get_latest_committed_compaction_info(
         GetLatestCommittedCompactionInfoRequest(dbname="D", tablename="T")
     )
@@ -110,13 +110,13 @@ def test_from_request_to_history(client: TxnClient) -> None:
     client.age(2000)
     assert ready_to_clean(store) == []
     client.commit(reader)
-    assert [one.id for one in ready_to_clean(store)] == [asked.id]
+    assert [one.id for one in ready_to_clean(store)] == [requested.id]
     client.change(update(COMPACTION_QUEUE).values(CQ_COMMIT_TIME=0))
     (cleaning,) = ready_to_clean(store, retention_ms=1000)
     store.mark_cleaned(cleaning)
     # Its client may not have received the reply.
     store.mark_cleaned(cleaning)
-    assert shown(client) == [(asked.id, "succeeded")]
+    assert shown(client) == [(requested.id, "succeeded")]
     columns = ("CC_STATE", "CC_HADOOP_JOB_ID", "CC_HIGHEST_WRITE_ID", "CC_TXN_ID", "CC_WORKER_ID")
     assert client.rows(H, *columns) == [("s", "job_1", aborted_id, compactor, None)]
     for table in (COMPACTION_QUEUE, COMPLETED_TXN_COMPONENTS, TXN_COMPONENTS):
@@ -124,7 +124,7 @@ def test_from_request_to_history(client: TxnClient) -> None:
     assert write_id < aborted_id
     assert (
         client.store.get_latest_committed_compaction_info(
-            GetLatestCommittedCompactionInfoRequest(dbname="d", tablename="t", lastCompactionId=asked.id)
+            GetLatestCommittedCompactionInfoRequest(dbname="d", tablename="t", lastCompactionId=requested.id)
         ).compactions
         == []
     )
@@ -135,7 +135,7 @@ def test_a_reader_that_announced_its_write_ids_is_waited_for(client: TxnClient) 
     client.allocate(ids)
     for txn_id in ids:
         client.commit(txn_id)
-    asked = ask(client)
+    requested = ask(client)
     entry = take(client)
     assert entry is not None
     entry.highestWriteId = 3
@@ -145,11 +145,11 @@ def test_a_reader_that_announced_its_write_ids_is_waited_for(client: TxnClient) 
     client.commit(compactor)
     late_reader = client.open()
     client.age(2000)
-    assert [one.id for one in ready_to_clean(client.store)] == [asked.id]
+    assert [one.id for one in ready_to_clean(client.store)] == [requested.id]
     client.store.add_write_ids_to_min_history(late_reader, {"d.t": 3})
     assert ready_to_clean(client.store) == []
     client.store.add_write_ids_to_min_history(late_reader, {"d.t": 4, "d.u": 1})
-    assert [one.id for one in ready_to_clean(client.store)] == [asked.id]
+    assert [one.id for one in ready_to_clean(client.store)] == [requested.id]
 
 
 def test_failures_refusals_and_withdrawals(client: TxnClient) -> None:
@@ -288,8 +288,8 @@ def test_a_long_order_is_no_more_work_than_one_that_names_each_column(
 
 def test_cleaning_up_to_an_unknown_write_id_forgets_no_aborted_writer(client: TxnClient) -> None:
     client.abort(client.write()[0])
-    asked = ask(client)
-    client.store.mark_compacted(asked_entry := CompactionInfoStruct(asked.id, "d", "t", type=CompactionType.MAJOR))
+    requested = ask(client)
+    client.store.mark_compacted(asked_entry := CompactionInfoStruct(requested.id, "d", "t", type=CompactionType.MAJOR))
     client.store.mark_cleaned(asked_entry)
     assert client.count(TXN_COMPONENTS) == 1
     client.age(600_000)
@@ -304,8 +304,8 @@ def test_a_compaction_makes_the_retries_of_aborts_needless(client: TxnClient, pa
     for number, (table, of) in enumerate(kinds.values()):
         names = {"CQ_DATABASE": "d", "CQ_TABLE": table, "CQ_PARTITION": of}
         client.change(insert(COMPACTION_QUEUE).values(CQ_ID=100 + number, CQ_TYPE="c", CQ_STATE="r", **names))
-    asked = ask(client, "v")
-    entry = CompactionInfoStruct(asked.id, "d", "t", partition, type=CompactionType.MAJOR, highestWriteId=1)
+    requested = ask(client, "v")
+    entry = CompactionInfoStruct(requested.id, "d", "t", partition, type=CompactionType.MAJOR, highestWriteId=1)
     client.store.mark_cleaned(entry)
     left = [kind for number, kind in enumerate(kinds) if (100 + number,) in client.rows(COMPACTION_QUEUE, "CQ_ID")]
     assert left == (["other"] if partition is None else ["other", "whole", "beside"])
@@ -322,8 +322,8 @@ def test_the_lowest_open_write_is_told_above_aborted_ones(client: TxnClient) -> 
     _, open_id = client.write()
     (found,) = client.valid("d.t")
     assert (found.high_watermark, found.invalid, found.min_open_write_id) == (1, (1,), open_id)
-    asked = ask(client)
-    assert asked.accepted
+    requested = ask(client)
+    assert requested.accepted
     client.change(update(COMPACTION_QUEUE).values(CQ_STATE="r", CQ_HIGHEST_WRITE_ID=open_id - 1))
     # Everything that can be compacted is already waiting for the cleaner.
     assert not ask(client).accepted

@@ -354,11 +354,11 @@ def test_a_dynamic_write_is_noted_once_for_its_table(
     client: TxnClient, components: list[tuple[str, str | None, bool]], noted: list[tuple[str | None, str]]
 ) -> None:
     """As Hive 4.0.1 (InsertTxnComponentsCommand): not after another component; its kind is that of dynamic ones."""
-    asked = [
+    requested = [
         write_component(DataOperationType._NAMES_TO_VALUES[operation], partition=partition, dynamic=dynamic)
         for operation, partition, dynamic in components
     ]
-    client.lock(*asked, txn_id=client.open())
+    client.lock(*requested, txn_id=client.open())
     assert sorted(client.rows(TXN_COMPONENTS, "TC_PARTITION", "TC_OPERATION_TYPE"), key=repr) == sorted(noted, key=repr)
 
 

@@ -36,9 +36,9 @@ class RowsRead:
     def __init__(self, database: Database) -> None:
         self._connections: list[Any] = []
         for engine in database.engines:
-            event.listen(engine, "checkout", self._meet)
+            event.listen(engine, "checkout", self._connect_to)
 
-    def _meet(self, connection: Any, *_: Any) -> None:
+    def _connect_to(self, connection: Any, *_: Any) -> None:
         if connection not in self._connections:
             self._connections.append(connection)
 
@@ -222,8 +222,8 @@ def test_with_their_index_locks_that_nobody_waits_for_are_not_read(client: TxnCl
     def take(lock_type: int, table: str) -> Callable[[], object]:
         return lambda: client.lock(component(lock_type, table))
 
-    asked = {(LockType.SHARED_READ, "t"), (LockType.SHARED_WRITE, "t"), (LockType.EXCL_WRITE, "other")}
-    before = {one: measure(take(*one)) for one in asked}
+    requested = {(LockType.SHARED_READ, "t"), (LockType.SHARED_WRITE, "t"), (LockType.EXCL_WRITE, "other")}
+    before = {one: measure(take(*one)) for one in requested}
     names = {"HL_DB": "d", "HL_USER": "u", "HL_HOST": "h", "HL_LOCK_STATE": "a", "HL_LOCK_TYPE": "r"}
     rows = [
         {
@@ -238,8 +238,8 @@ def test_with_their_index_locks_that_nobody_waits_for_are_not_read(client: TxnCl
     ]
     for some in (rows[: KEPT // 2], rows[KEPT // 2 :]):
         client.change(insert(HIVE_LOCKS).values(some))
-    after = {one: measure(take(*one)) for one in asked}
-    assert all(after[one] < before[one] + KEPT // 10 for one in asked), (before, after)
+    after = {one: measure(take(*one)) for one in requested}
+    assert all(after[one] < before[one] + KEPT // 10 for one in requested), (before, after)
     assert client.lock(component(LockType.EXCLUSIVE, "t")).state == LockState.WAITING
 
 

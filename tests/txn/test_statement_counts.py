@@ -81,8 +81,8 @@ def test_a_lock_that_waits_costs_nothing_while_nobody_asks(client: TxnClient, at
     waiting = client.lock(component(LockType.EXCLUSIVE))
     assert waiting.state == LockState.WAITING
     assert at_database.count(lambda: None) == 0
-    asked = at_database.count(lambda: client.check(waiting.lockid))
-    assert 1 <= asked <= 4
+    requested = at_database.count(lambda: client.check(waiting.lockid))
+    assert 1 <= requested <= 4
 
 
 Counter = Callable[[Callable[[], object]], int]

@@ -238,11 +238,13 @@ def test_what_the_source_aborted_is_to_be_compacted(client: TxnClient, partition
         client.store.repl_tbl_writeid_state(ReplTblWriteIdStateRequest(validWriteIdlist="d.t:9:3::5", **fields))
     fields["tableName"] = "clean"
     client.store.repl_tbl_writeid_state(ReplTblWriteIdStateRequest(validWriteIdlist="d.clean:9:3::", **fields))
-    asked = client.store.show_compact(ShowCompactRequest(order="CC_ID")).compacts
+    requested = client.store.show_compact(ShowCompactRequest(order="CC_ID")).compacts
     expected = [None] if partitions is None else sorted(set(map(str.lower, partitions)))
-    assert [(one.dbname, one.tablename, one.partitionname) for one in asked] == [("d", "t", one) for one in expected]
-    assert {(one.type, one.state) for one in asked} <= {(CompactionType.MAJOR, "initiated")}
-    assert [one.id for one in asked] == list(range(1, len(asked) + 1))
+    assert [(one.dbname, one.tablename, one.partitionname) for one in requested] == [
+        ("d", "t", one) for one in expected
+    ]
+    assert {(one.type, one.state) for one in requested} <= {(CompactionType.MAJOR, "initiated")}
+    assert [one.id for one in requested] == list(range(1, len(requested) + 1))
 
 
 def test_replicated_allocation_takes_the_sources_ids(client: TxnClient) -> None:

@@ -37,7 +37,7 @@ every_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encod
 TABLE = ttypes.Table(tableName="t", dbName="d", parameters={"a": "ü"})
 
 
-def asked(encoding: Encoding, name: str, sequence_id: int = 7, arguments: Any = None) -> Message:
+def requested(encoding: Encoding, name: str, sequence_id: int = 7, arguments: Any = None) -> Message:
     reader = MessageReader()
     known = METHODS.get(name)
     if arguments is None:
@@ -51,7 +51,7 @@ def asked(encoding: Encoding, name: str, sequence_id: int = 7, arguments: Any = 
 @every_encoding
 @pytest.mark.parametrize("sequence_id", [0, 1, 127, 128, 1 << 20, (1 << 31) - 1, -1, -(1 << 31)])
 def test_sequence_ids_are_echoed(encoding: Encoding, sequence_id: int) -> None:
-    message = asked(encoding, "get_table", sequence_id)
+    message = requested(encoding, "get_table", sequence_id)
     assert message.sequence_id == sequence_id
     method = METHODS["get_table"]
     got = read_reply(encoding, encode_reply(message, method.result(TABLE)), method.result_class)
@@ -60,7 +60,7 @@ def test_sequence_ids_are_echoed(encoding: Encoding, sequence_id: int) -> None:
 
 @every_encoding
 def test_faults(encoding: Encoding) -> None:
-    message = asked(encoding, "no_such_method", 3)
+    message = requested(encoding, "no_such_method", 3)
     fault = TApplicationException(TApplicationException.UNKNOWN_METHOD, "Invalid method name: 'no_such_method'")
     name, kind, sequence_id, got = read_reply(encoding, encode_exception(message, fault), TApplicationException)
     assert (name, kind, sequence_id) == ("no_such_method", TMessageType.EXCEPTION, 3)
@@ -118,7 +118,7 @@ def test_replies_are_looked_at_where_there_was_a_long_one() -> None:
 
 
 def test_faults_can_always_be_said() -> None:
-    message = asked(BINARY, "get_table")
+    message = requested(BINARY, "get_table")
     for text in (None, "", "half a pair: \ud800"):
         _, _, _, got = read_reply(
             BINARY, encode_exception(message, TApplicationException(6, text)), TApplicationException
@@ -135,11 +135,11 @@ def test_what_has_no_utf_8_form_is_a_question_mark_as_from_java(encoding: Encodi
         ("get_fields", [column], lambda found: (found, {"?": "?"})),
     ):
         result = METHODS[method].result(value)
-        got = read_reply(encoding, encode_reply(asked(encoding, method), result), METHODS[method].result_class)
+        got = read_reply(encoding, encode_reply(requested(encoding, method), result), METHODS[method].result_class)
         assert told(got[3].success) == ([ttypes.FieldSchema("a?", "int", "ü?")], {"?": "?"})
     assert column.name == "a\ud800", "a result may be shared"
     error = failed("get_table", ttypes.MetaException("\ud800"))
-    got = read_reply(encoding, encode_reply(asked(encoding, "get_table"), error), METHODS["get_table"].result_class)
+    got = read_reply(encoding, encode_reply(requested(encoding, "get_table"), error), METHODS["get_table"].result_class)
     assert got[3].o1.message == "?"
 
 
@@ -148,7 +148,7 @@ def test_declared_exceptions(encoding: Encoding) -> None:
     method = METHODS["get_table"]
     error = ttypes.NoSuchObjectException("hive.d.t table not found")
     result = failed(method.name, error)
-    got = read_reply(encoding, encode_reply(asked(encoding, "get_table"), result), method.result_class)
+    got = read_reply(encoding, encode_reply(requested(encoding, "get_table"), result), method.result_class)
     assert got[3].o2 == error
     assert got[3].success is None
 
@@ -170,7 +170,7 @@ def test_void_methods_have_no_value() -> None:
     ],
 )
 def test_what_cannot_be_encoded(table: ttypes.Table) -> None:
-    message = asked(BINARY, "get_table")
+    message = requested(BINARY, "get_table")
     with pytest.raises(UnencodableReply, match="get_table"):
         encode_reply(message, METHODS["get_table"].result(table))
     with pytest.raises(UnencodableReply, match="Table"):
@@ -183,7 +183,7 @@ def test_replies_nested_too_deep() -> None:
         source = ttypes.SourceTable(table=table)
         table = ttypes.Table(creationMetadata=ttypes.CreationMetadata(sourceTables=[source]))
     with pytest.raises(UnencodableReply):
-        encode_reply(asked(BINARY, "get_table"), METHODS["get_table"].result(table))
+        encode_reply(requested(BINARY, "get_table"), METHODS["get_table"].result(table))
 
 
 @every_encoding
@@ -191,7 +191,7 @@ def test_payloads_are_sent_again(encoding: Encoding) -> None:
     method = METHODS["get_table"]
     payload = encode_payload(encoding, method, method.result(TABLE))
     for sequence_id in (1, 200):
-        message = asked(encoding, "get_table", sequence_id)
+        message = requested(encoding, "get_table", sequence_id)
         whole = encode_reply(message, method.result(TABLE))
         assert encode_reply_from_payload(message, payload) == whole
         assert reply_header(message, len(payload)) + payload == whole
@@ -199,14 +199,14 @@ def test_payloads_are_sent_again(encoding: Encoding) -> None:
 
 def test_a_frame_has_a_limit() -> None:
     with pytest.raises(UnencodableReply):
-        reply_header(asked(FRAMED_BINARY, "get_table"), 1 << 31)
-    assert reply_header(asked(BINARY, "get_table"), 1 << 31)
+        reply_header(requested(FRAMED_BINARY, "get_table"), 1 << 31)
+    assert reply_header(requested(BINARY, "get_table"), 1 << 31)
 
 
 @every_encoding
 def test_templates(encoding: Encoding) -> None:
     method = METHODS["get_table"]
-    message = asked(encoding, "get_table", 1)
+    message = requested(encoding, "get_table", 1)
     payload = encode_payload(encoding, method, method.result(TABLE))
     template = reply_template(message, payload)
     if encoding.compact or not encoding.strict:
@@ -222,7 +222,7 @@ def test_templates(encoding: Encoding) -> None:
         assert peeked is not None
         key, sequence = peeked
         reply = known[key].render(sequence)
-        assert reply == encode_reply(asked(encoding, "get_table", sequence_id), method.result(TABLE))
+        assert reply == encode_reply(requested(encoding, "get_table", sequence_id), method.result(TABLE))
         assert template.size_bytes == len(reply)
 
 

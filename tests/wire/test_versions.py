@@ -256,7 +256,7 @@ def test_the_engine_of_old_clients_is_hive() -> None:
     arguments = hmsclient_service.delete_table_column_statistics_args(db_name="d", tbl_name="t", col_name="c")
     message = received(request(BINARY, "delete_table_column_statistics", arguments))
     assert message.args.engine is None  # positional: the handler says hive
-    asked = received(
+    requested = received(
         request(
             BINARY,
             "get_table_statistics_req",

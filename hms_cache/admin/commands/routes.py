@@ -19,7 +19,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from hms_cache.admin.access import refusal, who
+from hms_cache.admin.access import refusal, requester
 from hms_cache.admin.commands import memory, position, verification
 from hms_cache.admin.commands.subject import (
     CommandError,
@@ -112,7 +112,7 @@ class CommandRoutes:
         operations = self._sources.operations
         if operations.running_commands() >= MAX_COMMANDS:
             return PlainTextResponse(f"{MAX_COMMANDS} commands are running: wait for one\n", 429)
-        operation = operations.begin("command", name, str(subject), who(request))
+        operation = operations.begin("command", name, str(subject), requester(request))
         _log.warning("%s of %s requested by %s", name, subject, operation.start.who)
         return StreamingResponse(self._lines(request, operation, work, parts), media_type=LINES)
 

@@ -92,9 +92,9 @@ class _Tail:
             first += 1
         del self._events[:first]
         self.position = events[-1].position
-        self.tell()
+        self.wake()
 
-    def tell(self) -> None:
+    def wake(self) -> None:
         """Wakes all listeners."""
         self.changed.set()
         self.changed = asyncio.Event()
@@ -234,11 +234,11 @@ class ChangeFeed:
         self._is_closed = True
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._tell)
+            loop.call_soon_threadsafe(self._wake)
 
-    def _tell(self) -> None:
+    def _wake(self) -> None:
         if self._tail is not None:
-            self._tail.tell()
+            self._tail.wake()
 
     async def _joined(self) -> _Tail:
         """Adds a listener to the tail; the first one starts it."""
@@ -270,7 +270,7 @@ class ChangeFeed:
                 unreachable = False
             except FeedEndedError as error:
                 tail.ended = error
-                tail.tell()
+                tail.wake()
                 return
             except DatabaseUnavailableError as error:
                 if not unreachable:
@@ -279,7 +279,7 @@ class ChangeFeed:
             except Exception:
                 _log.exception("the change feed cannot follow the notification log")
                 tail.ended = FeedEndedError(EndReason.FAILED, "the server could not read the log: connect again")
-                tail.tell()
+                tail.wake()
                 return
             if rows:
                 tail.append(rows)

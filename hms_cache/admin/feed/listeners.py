@@ -13,7 +13,7 @@ from typing import Protocol
 
 from hms_cache.admin.feed.events import FeedEvent
 from hms_cache.admin.feed.positions import EndReason, FeedEndedError
-from hms_cache.authentication.bearer_tokens import BearerTokens, looks_like_a_token
+from hms_cache.authentication.bearer_tokens import BearerTokens, is_token_shaped
 from hms_cache.authentication.listener_tokens import ListenerTokens
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Authorizer
@@ -108,7 +108,7 @@ class ListenerGate:
         user = self._tokens.user_of(token)
         if user is not None:
             return user, NO_GROUPS
-        if self._bearers is None or not looks_like_a_token(token):
+        if self._bearers is None or not is_token_shaped(token):
             raise AuthenticationError(
                 "the change feed is for users: the token must be from admin.listener_tokens_file, from the issuer at"
                 " authentication.jwt_jwks_url, or the token of commands"

@@ -55,16 +55,16 @@ class Page:
     make: Callable[[PageContext], Any]
     template: str
     title: str
-    looks_at_all: bool = False
+    covers_all_workers: bool = False
     """Whether making it visits all entries of the cache."""
 
 
 PAGES = (
     Page("/", Overview, overview, "overview", "Overview"),
     Page("/events", Events, events, "events", "Events"),
-    Page("/cache", CachePage, cache_page, "cache", "Cache", looks_at_all=True),
+    Page("/cache", CachePage, cache_page, "cache", "Cache", covers_all_workers=True),
     Page("/table/{name}", TablePage, table_page, "table", "Table"),
-    Page("/operations", OperationsPage, operations_page, "operations", "Operations", looks_at_all=True),
+    Page("/operations", OperationsPage, operations_page, "operations", "Operations", covers_all_workers=True),
     Page("/leases", LeasesPage, leases_page, "leases", "Leases"),
     Page("/locks", LocksPage, locks_page, "locks", "Locks"),
     Page("/config", ConfigurationPage, configuration_page, "configuration", "Configuration"),
@@ -79,7 +79,7 @@ def page_routes(context: PageContext) -> list[Route]:
     routes = []
     for page in PAGES:
         path = page.path.replace("{name}", "{name:table}")
-        endpoint = _endpoint(page, context, turn if page.looks_at_all else nullcontext())
+        endpoint = _endpoint(page, context, turn if page.covers_all_workers else nullcontext())
         routes.append(Route(path, on_chosen_worker(endpoint, context.siblings)))
     compare = on_chosen_worker(_compare_endpoint(context), context.siblings)
     return [*routes, Route("/table/{name:table}/compare", compare, methods=["POST"])]

@@ -202,11 +202,11 @@ def _whole(text: str | None) -> int:
     return number_in(text or "") or 0
 
 
-def _sized(partitions: int, columns: int, files: int, blocks: int, looked_at: int) -> ImpalaSize:
+def _sized(partitions: int, columns: int, files: int, blocks: int, counted: int) -> ImpalaSize:
     total = (
         partitions * IMPALA_PARTITION_BYTES
         + partitions * columns * IMPALA_PARTITION_COLUMN_BYTES
         + files * IMPALA_FILE_BYTES
         + blocks * IMPALA_BLOCK_BYTES
     )
-    return ImpalaSize(partitions, columns, files, blocks, total, looked_at)
+    return ImpalaSize(partitions, columns, files, blocks, total, counted)

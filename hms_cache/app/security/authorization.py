@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from hms_cache.app.background import BackgroundTask
-from hms_cache.authorization.asking import AskingAuthorizer
+from hms_cache.authorization.external import ExternalAuthorizer
 from hms_cache.authorization.known_groups import GroupsOf, KnownGroups, Principal, nobody_knows
 from hms_cache.authorization.policy import DIRECTORY_GROUPS, TOKEN_GROUPS, PolicyError
 from hms_cache.authorization.policy_file import PolicyFile
@@ -76,9 +76,9 @@ def policy_service(settings: Settings) -> PolicyService | None:
         ) from error
 
 
-def asking_authorizer(
+def external_authorizer(
     settings: Settings, grants: GrantSource, service: PolicyService | None, groups: KnownGroups | None
-) -> AskingAuthorizer | None:
+) -> ExternalAuthorizer | None:
     """The authorizer that asks the database or the policy service; None with another provider. `groups`: the
     directory's groups, if they count."""
     given = settings.authorization
@@ -88,7 +88,7 @@ def asking_authorizer(
         if given.sql_grants == "logged" and settings.cache.enabled:
             max_age_s = max_age_s or LOGGED_MAX_AGE_S
         max_age_s, groups_of = _with_groups(groups, max_age_s)
-        return AskingAuthorizer(
+        return ExternalAuthorizer(
             lambda user, of_token: StandardJudge(
                 grants, Principal(user, of_token, groups_of), is_service=user in services
             ),
@@ -96,7 +96,7 @@ def asking_authorizer(
         )
     if service is not None:
         max_age_s, groups_of = _with_groups(groups, given.opa_max_age_s)
-        return AskingAuthorizer(
+        return ExternalAuthorizer(
             lambda user, of_token: ServiceJudge(service, Principal(user, of_token, groups_of)), max_age_s
         )
     return None
@@ -110,7 +110,7 @@ def _with_groups(groups: KnownGroups | None, max_age_s: float) -> tuple[float, G
     return (groups.max_age_s, groups.of) if max_age_s >= groups.max_age_s else (max_age_s, groups.recent)
 
 
-def follow_grants(settings: Settings, authorizer: AskingAuthorizer, cache: Cache) -> None:
+def follow_grants(settings: Settings, authorizer: ExternalAuthorizer, cache: Cache) -> None:
     """Makes events of the log invalidate earlier decisions, if changes of grants are logged."""
     if settings.authorization.provider != "sql" or settings.authorization.sql_grants != "logged":
         return
@@ -121,11 +121,11 @@ def follow_grants(settings: Settings, authorizer: AskingAuthorizer, cache: Cache
 def keep_current(policy: PolicyFile, interval_s: float, starting: ExitStack) -> None:
     """Checks the file for changes from now on."""
 
-    def look() -> float:
+    def check() -> float:
         policy.reload_if_changed()
         return interval_s
 
-    task = BackgroundTask("hms-policy", look)
+    task = BackgroundTask("hms-policy", check)
     task.start()
     starting.callback(task.stop, _STOP_TIMEOUT_S)
 

@@ -22,10 +22,10 @@ _NO_CHECK_TIME = 0x200000
 """OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python does not define."""
 
 
-def server_context(settings: ServerSettings, *, asks_clients: bool = True) -> ssl.SSLContext:
+def server_context(settings: ServerSettings, *, requests_client_certificates: bool = True) -> ssl.SSLContext:
     """The context described by the settings `tls_*`, from the current files. Raises StartupError.
 
-    `asks_clients`: requests client certificates if the settings say so.
+    `requests_client_certificates`: requests client certificates if the settings say so.
     """
     assert settings.tls_certificate_file is not None, "the settings were checked"
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -42,7 +42,7 @@ def server_context(settings: ServerSettings, *, asks_clients: bool = True) -> ss
             remedy="`openssl ciphers -v` lists the names.",
         ) from error
     _load_certificate(context, settings)
-    if asks_clients and settings.tls_client_certificates != "none":
+    if requests_client_certificates and settings.tls_client_certificates != "none":
         _load_client_authorities(context, settings)
     return context
 
@@ -52,7 +52,7 @@ def end_of_certificate_s(settings: ServerSettings) -> float | None:
 
     Only the certificate itself is trusted, so it can be read even if clients would refuse it.
     """
-    context = server_context(settings, asks_clients=False)
+    context = server_context(settings, requests_client_certificates=False)
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE
@@ -72,16 +72,16 @@ def end_of_certificate_s(settings: ServerSettings) -> float | None:
 def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None) -> ssl.SSLObject:
     """The client's end after a handshake in memory. Raises ssl.SSLError."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    asks = client.wrap_bio(to_client, to_server, server_hostname=name)
+    client_end = client.wrap_bio(to_client, to_server, server_hostname=name)
     answers = server.wrap_bio(to_server, to_client, server_side=True)
     for _ in range(10):
-        for end in (asks, answers):
+        for end in (client_end, answers):
             try:
                 end.do_handshake()
             except ssl.SSLWantReadError:
                 continue
-            if end is asks:
-                return asks
+            if end is client_end:
+                return client_end
     raise AssertionError("a handshake of TLS is two round trips")
 
 

@@ -60,7 +60,7 @@ def check_security(findings: Findings, settings: Settings) -> None:
     else:
         with findings.check(f"each of the {len(ports)} ports can be opened as it is set"):
             _check_ports(findings, ports)
-    _check_who_is_trusted(findings, settings)
+    _check_trusted_clients(findings, settings)
     if any(one.server.tls_enabled for _, one in ports) or (settings.admin.enabled and settings.admin.tls_enabled):
         with findings.check("the TLS certificate is good"):
             _check_certificate(findings, settings)
@@ -79,7 +79,7 @@ def check_security(findings: Findings, settings: Settings) -> None:
 
 
 def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> None:
-    asks = [one for _, one in ports if authenticates(one)]
+    authenticating = [one for _, one in ports if authenticates(one)]
     for name, one in ports:
         where = f"{name} (port {one.server.port})" if len(ports) > 1 else name
         section = one.authentication
@@ -93,8 +93,8 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
             if is_on and not one.server.tls_enabled
         ]
         for what in in_the_clear:
-            tell = findings.warning if one.security.accept_insecure else findings.error
-            tell(f"{where}: {what} reach this server in the clear", "Set tls_enabled of the port.")
+            warn = findings.warning if one.security.accept_insecure else findings.error
+            warn(f"{where}: {what} reach this server in the clear", "Set tls_enabled of the port.")
         if one.server.tls_enabled and one.server.tls_client_certificates != "none":
             try:
                 server_context(one.server)
@@ -103,7 +103,7 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
                 # The certificate has a check of its own.
                 if "tls_client_ca_file" in error.problem or "tls_client_crl_file" in error.problem:
                     findings.error(f"{where}: {error.problem}", error.remedy)
-        if asks and not authenticates(one):
+        if authenticating and not authenticates(one):
             findings.warning(
                 f"{where} does not authenticate clients, although other ports do",
                 "Everybody who can reach it may do everything under any name: keep it only until its clients have"
@@ -117,18 +117,18 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
             findings.error(f"{where}: bearer tokens need HTTP", "Give them a port: [[server.listeners]].")
 
 
-def _check_who_is_trusted(findings: Findings, settings: Settings) -> None:
+def _check_trusted_clients(findings: Findings, settings: Settings) -> None:
     """Checks the connections to services whose answers grant access: they must be on this machine or authenticate,
     since anyone who can modify their replies gains access.
 
     Addresses are reported without the part before the host, which may contain a password.
     """
     section, policy = settings.authentication, settings.authorization
-    asks_directory = section.plain == "ldap" or policy.directory_groups or section.proxy_groups == "directory"
+    uses_directory = section.plain == "ldap" or policy.directory_groups or section.proxy_groups == "directory"
     for name, addresses, scheme, better, what in (
         (
             "authentication.ldap_url",
-            section.ldap_url if asks_directory else "",
+            section.ldap_url if uses_directory else "",
             "ldap",
             "ldaps",
             "passwords and groups",
@@ -166,7 +166,7 @@ def _check_revocation_lists(findings: Findings, where: str, file: Path | None) -
 
 
 def _check_certificate(findings: Findings, settings: Settings) -> None:
-    context = _made(findings, lambda: server_context(settings.server, asks_clients=False))
+    context = _made(findings, lambda: server_context(settings.server, requests_client_certificates=False))
     if context is None:
         return
     file = settings.server.tls_certificate_file
@@ -294,6 +294,6 @@ def _check_policy(findings: Findings, settings: Settings) -> None:
             )
     if service is not None:
         try:
-            service.ask(_STRANGER, [(Action.READ, SecuredObject("hive", "default", "t"))])
+            service.decide(_STRANGER, [(Action.READ, SecuredObject("hive", "default", "t"))])
         except UndecidedError as error:
             findings.error(f"authorization.opa_url: {error.__cause__ or error}", "Every call will be refused.")

@@ -55,7 +55,7 @@ def local_names(settings: AuthenticationSettings) -> LocalNames:
 def passwords_of_tokens(tokens: TokenManager, names: LocalNames) -> Callable[[bytes], tuple[str, str, str, bytes]]:
     """Looks up passwords for `DigestMd5Mechanism`."""
 
-    def look(identifier: bytes) -> tuple[str, str, str, bytes]:
+    def read_token(identifier: bytes) -> tuple[str, str, str, bytes]:
         try:
             token, password = tokens.password(identifier)
         except DatabaseUnavailable as error:
@@ -64,7 +64,7 @@ def passwords_of_tokens(tokens: TokenManager, names: LocalNames) -> Callable[[by
             ) from error
         return user_of(token, names), token.owner, token.real_user, password
 
-    return look
+    return read_token
 
 
 def user_of(token: TokenIdentifier, names: LocalNames) -> str:

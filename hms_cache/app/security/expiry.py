@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 DAY_S = 86_400.0
 
-_LOOK_INTERVAL_S = 3600.0
+_CHECK_INTERVAL_S = 3600.0
 _STOP_TIMEOUT_S = 5.0
 
 
@@ -56,11 +56,11 @@ class _End(ABC):
 
     def start(self, stack: ExitStack) -> None:
         """Checks every hour. Actions for the shutdown are pushed onto the stack."""
-        task = BackgroundTask(self.task, self.look)
+        task = BackgroundTask(self.task, self.check)
         task.start()
         stack.callback(task.stop, _STOP_TIMEOUT_S)
 
-    def look(self) -> float:
+    def check(self) -> float:
         """Logs once a day if the expiry is near or past. Returns the pause until the next check."""
         ends_s, now_s = self._ends_s, self._clock.monotonic_s()
         if ends_s is not None and now_s - self._reported_s >= DAY_S:
@@ -73,7 +73,7 @@ class _End(ABC):
                     _log.warning(
                         "%s ends in %d days. Put a new one in its place, and send SIGHUP", self.what, left_s // DAY_S
                     )
-        return _LOOK_INTERVAL_S
+        return _CHECK_INTERVAL_S
 
 
 class CertificateEnd(_End):

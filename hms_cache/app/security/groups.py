@@ -37,7 +37,7 @@ def directory_groups(settings: Settings) -> KnownGroups | None:
         )
     directory = Directory(options)
 
-    def ask(user: str) -> frozenset[str]:
+    def read_groups(user: str) -> frozenset[str]:
         try:
             return directory.groups_of(user)
         except PartlyAnsweredError as error:
@@ -45,12 +45,12 @@ def directory_groups(settings: Settings) -> KnownGroups | None:
         except AuthenticationError as error:
             raise UndecidedError(str(error)) from error
 
-    return KnownGroups(ask, settings.authorization.directory_groups_max_age_s)
+    return KnownGroups(read_groups, settings.authorization.directory_groups_max_age_s)
 
 
 def groups_for_proxies(directory: KnownGroups | None) -> GroupsOf:
     """For `ProxyUsers`: groups of the directory, otherwise of the system."""
-    known = directory or KnownGroups(_ask_system(SystemGroups()), SYSTEM_MAX_AGE_S)
+    known = directory or KnownGroups(_of_system(SystemGroups()), SYSTEM_MAX_AGE_S)
 
     def groups_of(user: str) -> frozenset[str]:
         try:
@@ -61,11 +61,11 @@ def groups_for_proxies(directory: KnownGroups | None) -> GroupsOf:
     return groups_of
 
 
-def _ask_system(system: SystemGroups) -> GroupsOf:
-    def ask(user: str) -> frozenset[str]:
+def _of_system(system: SystemGroups) -> GroupsOf:
+    def read_groups(user: str) -> frozenset[str]:
         try:
             return system.of(user)
         except OSError as error:  # includes TimeoutError
             raise UndecidedError(f"the operating system does not return groups: {error}") from error
 
-    return ask
+    return read_groups

@@ -72,29 +72,29 @@ class Metastore:
         self._refusal = ""
         self._sequence = 0
 
-    def ask(self, method: str, arguments: Any) -> Answer:
+    def call(self, method: str, arguments: Any) -> Answer:
         """Returns the answer to one read. If an open connection has broken since the last call, it is opened again
         once. Raises NoAnswer."""
         if self._refusal:
             raise NoAnswer(self._refusal)
         try:
-            return self._ask_again(method, arguments)
+            return self._call_again(method, arguments)
         except _REFUSALS as error:
             self.close()
             if not getattr(error, "retriable", False):
                 self._refusal = f"{self.place}: {error}"
             raise NoAnswer(f"{self.place}: {error}") from error
 
-    def _ask_again(self, method: str, arguments: Any) -> Answer:
+    def _call_again(self, method: str, arguments: Any) -> Answer:
         fresh = self._transport is None
         try:
-            return self._ask(method, arguments)
+            return self._call_once(method, arguments)
         except _FAILURES as error:
             self.close()
             if fresh or _is_late(error):
                 raise NoAnswer(f"{self.place}: {error}") from error
         try:
-            return self._ask(method, arguments)
+            return self._call_once(method, arguments)
         except _FAILURES as error:
             self.close()
             raise NoAnswer(f"{self.place}: {error}") from error
@@ -105,7 +105,7 @@ class Metastore:
             self._transport.close()
             self._transport = None
 
-    def _ask(self, method: str, arguments: Any) -> Answer:
+    def _call_once(self, method: str, arguments: Any) -> Answer:
         spec = METHODS[method]
         connection = self._connected()
         self._sequence = self._sequence % 0x7FFFFFFF + 1

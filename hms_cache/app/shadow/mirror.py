@@ -67,8 +67,8 @@ class Comparer:
             self._report.count(read.method, "passing" if repeats else "equal")
 
     def _places(self, read: Read) -> tuple[list[Difference], int]:
-        primary = read.answer or self._primary.ask(read.method, read.arguments)
-        places = differences(read.method, primary, self._other.ask(read.method, read.arguments))
+        primary = read.answer or self._primary.call(read.method, read.arguments)
+        places = differences(read.method, primary, self._other.call(read.method, read.arguments))
         repeats = 0
         many = self._report.total("different") >= MANY_DIFFERENCES
         for pause_s in (0.0,) if many else PAUSES_S:
@@ -76,8 +76,8 @@ class Comparer:
                 break
             self._pause(pause_s)
             repeats += 1
-            primary = self._primary.ask(read.method, read.arguments)
-            places = differences(read.method, primary, self._other.ask(read.method, read.arguments))
+            primary = self._primary.call(read.method, read.arguments)
+            places = differences(read.method, primary, self._other.call(read.method, read.arguments))
         return places, repeats
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ class Walk:
     def _table(self, database: str, table: str) -> Iterator[Read]:
         request = ttypes.GetTableRequest(dbName=database, tblName=table)
         yield self._read("get_table_req", req=request)
-        found = self._ask("get_table_req", req=request)
+        found = self._call("get_table_req", req=request)
         if found.kind != "value":
             return  # dropped since its name was read, or its storage handler fails
         row = found.content["table"]
@@ -82,13 +82,13 @@ class Walk:
                 yield self._read("get_partitions_statistics_req", request=request)
 
     def _names(self, method: str, **arguments: Any) -> list[str]:
-        answer = self._ask(method, **arguments)
+        answer = self._call(method, **arguments)
         if answer.kind != "value":
             raise WalkFailed(f"{self._primary.place} refuses {method}: {answer.content}: {answer.text}")
         return list(answer.content or ())
 
-    def _ask(self, method: str, **arguments: Any) -> Answer:
-        return self._primary.ask(method, self._arguments(method, **arguments))
+    def _call(self, method: str, **arguments: Any) -> Answer:
+        return self._primary.call(method, self._arguments(method, **arguments))
 
     def _read(self, method: str, **arguments: Any) -> Read:
         return Read(method, self._arguments(method, **arguments))

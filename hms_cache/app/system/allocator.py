@@ -26,7 +26,7 @@ LARGE_BYTES: Final = 256 * 1024
 ARENAS: Final = 2
 """The event loop allocates while one thread decodes or encodes; more concurrency is rare."""
 
-LOOK_INTERVAL_S: Final = 5.0
+CHECK_INTERVAL_S: Final = 5.0
 GROWTH_BYTES: Final = 16 * 1024 * 1024
 """Growth since the last check from which on free memory is returned, which takes some milliseconds on a thread of its
 own, without the interpreter's lock."""
@@ -47,19 +47,19 @@ class FreedMemory:
         self._library = _glibc()
         self._resident_bytes = resident_bytes()
 
-    def look(self) -> float:
+    def check(self) -> float:
         """Checks once; returns the pause until the next check in seconds."""
         if self._library is not None and resident_bytes() > self._resident_bytes + GROWTH_BYTES:
             self._library.malloc_trim(0)
             self._resident_bytes = resident_bytes()
         else:
             self._resident_bytes = min(self._resident_bytes, resident_bytes())
-        return LOOK_INTERVAL_S
+        return CHECK_INTERVAL_S
 
 
 def keep_trimmed(starting: ExitStack) -> None:
     """Returns freed memory from now on, until the stack is closed."""
-    task = BackgroundTask("hms-freed-memory", FreedMemory().look)
+    task = BackgroundTask("hms-freed-memory", FreedMemory().check)
     task.start()
     starting.callback(task.stop, 1.0)
 

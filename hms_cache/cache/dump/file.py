@@ -34,7 +34,7 @@ MAX_TREE_BYTES: Final = 512 * 1024 * 1024
 ones."""
 
 _PIECE_BYTES: Final = 1024 * 1024
-"""Maximum number of bytes per write; `rest` is called after each one."""
+"""Maximum number of bytes per write; `pause` is called after each one."""
 
 _ELEMENTS_AT_ONCE: Final = 100
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
@@ -58,14 +58,14 @@ class Section:
 class DumpWriter:
     """Writes one file. Use it as a context manager: if it is left with an error, it removes what was written.
 
-    :param rest: is called after each write with its number of bytes; it may sleep, which limits the rate.
+    :param pause: is called after each write with its number of bytes; it may sleep, which limits the rate.
     """
 
-    def __init__(self, path: Path, rest: Callable[[int], None] = lambda written: None) -> None:
+    def __init__(self, path: Path, pause: Callable[[int], None] = lambda written: None) -> None:
         """Raises OSError. If another process writes a dump of the same name meanwhile, it replaces the new file, and
         `take_name` fails."""
         self._path = path
-        self._rest = rest
+        self._pause = pause
         self._new = path.with_name(path.name + ".new")
         self._new.unlink(missing_ok=True)
         opened = os.open(self._new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -125,7 +125,7 @@ class DumpWriter:
             written = self._file.write(view[:_PIECE_BYTES]) or 0
             view = view[written:]
             self.bytes += written
-            self._rest(written)
+            self._pause(written)
 
 
 def _json(value: Any) -> Iterator[str]:

@@ -37,17 +37,17 @@ def write_dump(
     path: Path,
     captured: Capture,
     identity: Identity,
-    rest: Callable[[int], None],
+    pause: Callable[[int], None],
     take_name: Callable[[Callable[[], None]], None] = lambda replace: replace(),
 ) -> int:
     """Replaces the file and returns its size in bytes. Raises OSError, and whatever the two callables raise; then the
     previous file remains.
 
-    :param rest: is called after each write with its number of bytes.
+    :param pause: is called after each write with its number of bytes.
     :param take_name: calls its argument, which replaces the file.
     """
     place = captured.place
-    with DumpWriter(path, rest) as writer:
+    with DumpWriter(path, pause) as writer:
         large = [one for one in reversed(captured.entries) if _is_large(one)]
         head = {
             "format": FORMAT,

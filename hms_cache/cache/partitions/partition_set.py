@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hms_cache.cache.partitions import segment as segments
-from hms_cache.cache.partitions.asked_names import AskedNames
 from hms_cache.cache.partitions.block import PartitionBlock
 from hms_cache.cache.partitions.block_builder import BlockBuilder
 from hms_cache.cache.partitions.rebuild import Rebuild, joined_with
+from hms_cache.cache.partitions.requested_names import RequestedNames
 from hms_cache.cache.partitions.segment import Changed, Segment, SegmentParts, Values
 from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
@@ -125,7 +125,7 @@ class PartitionSet:
             touched.update(range(low, len(self.segments) if end is None else bisect_left(self._firsts, end, low + 1)))
         return self._narrowed([self.segments[at] for at in sorted(touched)])
 
-    def narrowed_to_names(self, names: AskedNames) -> PartitionSet:
+    def narrowed_to_names(self, names: RequestedNames) -> PartitionSet:
         """The same for single names."""
         if not self.is_segmented:
             return self
@@ -246,11 +246,11 @@ class PartitionSet:
             self.evict(one)
         return bool(lost) and self.is_bare
 
-    def fill(self, asked: Iterable[Values], found: Iterable[Partition]) -> None:
+    def fill(self, requested: Iterable[Values], found: Iterable[Partition]) -> None:
         """The missing partitions were read again: `found` are those that exist. Raises as `put`; then all are still
         missing, and none counts as absent (P6)."""
         changes = self._encoded(found)
-        names = [(self.name_of(values), values) for values in asked]
+        names = [(self.name_of(values), values) for values in requested]
         for name, values in names:
             self.segment_of(name).found(values)
         self._put_encoded(changes)
@@ -337,7 +337,7 @@ class PartitionSet:
         """The selected rows of each segment."""
         return SelectedPartitions.of(choose(one) for one in self.segments)
 
-    def select_names(self, names: AskedNames) -> SelectedPartitions:
+    def select_names(self, names: RequestedNames) -> SelectedPartitions:
         """The partitions of these names, without unknown ones and duplicates."""
         return SelectedPartitions.of(
             segment.select_names(some, names.rows_in(segment.block))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hms_cache.cache.partitions.asked_names import AskedNames
 from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.requested_names import RequestedNames
 from hms_cache.cache.partitions.segment import Segment, Values
 from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
@@ -79,7 +79,7 @@ class _Refused(NamedTuple):
     text: str
 
 
-class Asked:
+class PreparedSelection:
     """A selection of one call. A filter or an expression is parsed once, and bound once to the keys of its table: for
     one of a megabyte that takes a second or two, during which memory must not be locked. Not thread-safe."""
 
@@ -90,13 +90,13 @@ class Asked:
         self.limits = limits
         self._read: Predicate | ParsedExpression | _Refused | None = None
         self._bound: tuple[tuple[PartitionKey, ...], Bound | _Refused] | None = None
-        self._names: AskedNames | None = None
+        self._names: RequestedNames | None = None
 
     @property
-    def names(self) -> AskedNames:
+    def names(self) -> RequestedNames:
         """The names in a selection by names."""
         if self._names is None:
-            self._names = AskedNames(self.selection.names if isinstance(self.selection, ByNames) else ())
+            self._names = RequestedNames(self.selection.names if isinstance(self.selection, ByNames) else ())
         return self._names
 
     @property
@@ -152,36 +152,38 @@ def _has_filter(selection: PartitionSelection) -> bool:
     return isinstance(selection, ByFilter) and bool(selection.text.strip())
 
 
-def _asked(selection: PartitionSelection | Asked) -> Asked:
-    return selection if isinstance(selection, Asked) else Asked(selection)
+def _prepared(selection: PartitionSelection | PreparedSelection) -> PreparedSelection:
+    return selection if isinstance(selection, PreparedSelection) else PreparedSelection(selection)
 
 
-def select_partitions(held: PartitionSet, selection: PartitionSelection | Asked, max_parts: int) -> Selected:
+def select_partitions(
+    held: PartitionSet, selection: PartitionSelection | PreparedSelection, max_parts: int
+) -> Selected:
     """Selects, then takes the first `max_parts` (negative: no limit; 0: evaluates the selection, then takes none).
     Raises SelectionError."""
-    asked = _asked(selection)
-    if max_parts == 0 and isinstance(asked.selection, AllPartitions | ByNames):
+    prepared = _prepared(selection)
+    if max_parts == 0 and isinstance(prepared.selection, AllPartitions | ByNames):
         return Selected(held.all().first(0))
-    selected = _select(held, asked)
+    selected = _select(held, prepared)
     if max_parts >= 0:
         return Selected(selected.partitions.first(max_parts), selected.has_unknown)
     return selected
 
 
-def ranges_of(held: PartitionSet, selection: PartitionSelection | Asked) -> tuple[NameRange, ...] | None:
+def ranges_of(held: PartitionSet, selection: PartitionSelection | PreparedSelection) -> tuple[NameRange, ...] | None:
     """Ranges that contain the names of all partitions of the selection, as the store finds them; None: any name is
     possible.
 
     Not for selections by names, each of which is a range of its own. Raises SelectionError.
     """
-    asked = _asked(selection)
+    prepared = _prepared(selection)
     try:
-        match asked.selection:
+        match prepared.selection:
             case ByValues(values):
                 return (only(held.name_of(values)),)
             case ByPartialValues(values):
                 return _ranges_of_values(held, values)
-        return _ranges_of_bound(asked.bound_to(held.keys)) if asked.is_decided_by_keys else None
+        return _ranges_of_bound(prepared.bound_to(held.keys)) if prepared.is_decided_by_keys else None
     except _NOT_A_SELECTION as error:
         raise SelectionError(str(error)) from error
 
@@ -206,30 +208,30 @@ def _ranges_of_bound(bound: Bound) -> tuple[NameRange, ...] | None:
     )
 
 
-def narrowed(held: PartitionSet, selection: PartitionSelection | Asked) -> PartitionSet:
+def narrowed(held: PartitionSet, selection: PartitionSelection | PreparedSelection) -> PartitionSet:
     """The segments that may contain partitions of the selection, as a set to evaluate it on. Raises SelectionError."""
     if not held.is_segmented:
         return held
-    asked = _asked(selection)
-    if isinstance(asked.selection, ByNames):
-        return held.narrowed_to_names(asked.names)
-    return held.narrowed(ranges_of(held, asked))
+    prepared = _prepared(selection)
+    if isinstance(prepared.selection, ByNames):
+        return held.narrowed_to_names(prepared.names)
+    return held.narrowed(ranges_of(held, prepared))
 
 
-def gaps_of(held: PartitionSet, selection: PartitionSelection | Asked) -> tuple[NameRange, ...]:
+def gaps_of(held: PartitionSet, selection: PartitionSelection | PreparedSelection) -> tuple[NameRange, ...]:
     """Ranges of the selection that are not held completely, at most `MAX_GAPS`; none if any name is possible. Raises
     SelectionError."""
-    asked = _asked(selection)
+    prepared = _prepared(selection)
     gaps: Iterable[NameRange]
-    if isinstance(asked.selection, ByNames):
-        of_gaps = (names for segment, names in asked.names.in_segments(held.segments) if not segment.complete)
+    if isinstance(prepared.selection, ByNames):
+        of_gaps = (names for segment, names in prepared.names.in_segments(held.segments) if not segment.complete)
         gaps = map(only, chain.from_iterable(of_gaps))  # of many names, the first few are enough
     else:
-        gaps = (covered for covered in ranges_of(held, asked) or () if held.gap_in(covered) is not None)
+        gaps = (covered for covered in ranges_of(held, prepared) or () if held.gap_in(covered) is not None)
     return tuple(islice(gaps, MAX_GAPS))
 
 
-def missing_of(held: PartitionSet, selection: PartitionSelection | Asked) -> list[Values]:
+def missing_of(held: PartitionSet, selection: PartitionSelection | PreparedSelection) -> list[Values]:
     """The missing partitions that the selection may include, by name: without them, it can be evaluated exactly.
 
     If there are more than `MAX_JUDGED`, all of them, unordered, since memory is locked meanwhile: reading them together
@@ -239,34 +241,34 @@ def missing_of(held: PartitionSet, selection: PartitionSelection | Asked) -> lis
     missing = held.missing
     if not missing or len(missing) > MAX_JUDGED:
         return list(missing)
-    asked = _asked(selection)
-    if isinstance(asked.selection, ByNames):
-        named = asked.names.ordered
+    prepared = _prepared(selection)
+    if isinstance(prepared.selection, ByNames):
+        named = prepared.names.ordered
         return sorted(one for one in missing if _EMPTY.intersection(one) or is_among(named, held.name_of(one)))
     judged_values = [values for values in missing if not _EMPTY.intersection(values)]
     stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in judged_values]
-    judged = _select(PartitionSet(held.keys, stand_ins, complete=True), asked)
+    judged = _select(PartitionSet(held.keys, stand_ins, complete=True), prepared)
     if judged.has_unknown:
         return sorted(missing)
     selected = {tuple(values) for values in judged.partitions.values()}
     return sorted(values for values in missing if _EMPTY.intersection(values) or values in selected)
 
 
-def _select(held: PartitionSet, asked: Asked) -> Selected:
+def _select(held: PartitionSet, prepared: PreparedSelection) -> Selected:
     try:
-        match asked.selection:
+        match prepared.selection:
             case AllPartitions():
                 return Selected(held.all())
             case ByNames():
-                return Selected(held.select_names(asked.names))
+                return Selected(held.select_names(prepared.names))
             case ByValues(values):
-                return Selected(held.select_names(AskedNames([held.name_of(values)])))
+                return Selected(held.select_names(RequestedNames([held.name_of(values)])))
             case ByPartialValues(values):
                 return Selected(_by_partial_values(held, values))
             case ByFilter():
-                return Selected(_by_filter(held, asked) if asked.is_decided_by_keys else held.all())
+                return Selected(_by_filter(held, prepared) if prepared.is_decided_by_keys else held.all())
             case ByExpression():
-                return _by_expression(held, asked)
+                return _by_expression(held, prepared)
     except _NOT_A_SELECTION as error:
         raise SelectionError(str(error)) from error
 
@@ -278,7 +280,7 @@ def _by_partial_values(held: PartitionSet, values: Sequence[str]) -> SelectedPar
     if not fixed:
         return held.all()
     if len(fixed) == len(held.keys):
-        return held.select_names(AskedNames([held.name_of(values)]))
+        return held.select_names(RequestedNames([held.name_of(values)]))
 
     def mask_of(columns: KeyColumns) -> Mask:
         masks = [_equal_text(columns.columns[position], value) for position, value in fixed]
@@ -296,19 +298,19 @@ def _equal_text(column: KeyColumn, value: str) -> Mask:
     return np.isin(column.codes, found)
 
 
-def _by_filter(held: PartitionSet, asked: Asked) -> SelectedPartitions:
-    bound = asked.bound_to(held.keys)
-    return _masked(held, lambda columns: evaluate(bound, columns, asked.limits))
+def _by_filter(held: PartitionSet, prepared: PreparedSelection) -> SelectedPartitions:
+    bound = prepared.bound_to(held.keys)
+    return _masked(held, lambda columns: evaluate(bound, columns, prepared.limits))
 
 
-def _by_expression(held: PartitionSet, asked: Asked) -> Selected:
-    if asked.is_text:
-        return Selected(_by_filter(held, asked))
-    bound = asked.bound_to(held.keys)
+def _by_expression(held: PartitionSet, prepared: PreparedSelection) -> Selected:
+    if prepared.is_text:
+        return Selected(_by_filter(held, prepared))
+    bound = prepared.bound_to(held.keys)
     has_unknown = False
     chosen = []
     for segment in held.segments:
-        rows, is_unknown = _expression_rows(segment, bound, asked.limits)
+        rows, is_unknown = _expression_rows(segment, bound, prepared.limits)
         chosen.append(rows)
         has_unknown = has_unknown or is_unknown
     return Selected(SelectedPartitions.of(chosen), has_unknown)

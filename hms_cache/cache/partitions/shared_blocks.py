@@ -32,7 +32,7 @@ def is_shared(block: PartitionBlock) -> bool:
 def shared_block(block: PartitionBlock, files: MemoryFiles) -> PartitionBlock | None:
     """The same block in a file in memory; None: it stays as it is, because it is small, is in a file already, or no
     file is available."""
-    if not is_worth_sharing(block) or files.is_at_rest:
+    if not is_worth_sharing(block) or files.is_paused:
         return None
     outline, runs = _taken_apart(block)
     mapped = files.hold(runs)

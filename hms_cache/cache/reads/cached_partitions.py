@@ -10,7 +10,7 @@ from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.partitions.selection import (
-    Asked,
+    PreparedSelection,
     Selected,
     SelectionError,
     gaps_of,
@@ -18,9 +18,9 @@ from hms_cache.cache.partitions.selection import (
     narrowed,
     select_partitions,
 )
-from hms_cache.cache.reads.asked_partitions import asked_of
 from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.cached_validity import is_no_list, judging_list
+from hms_cache.cache.reads.prepared_selections import prepared_selection
 from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
@@ -98,26 +98,28 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         def from_store() -> PartitionAnswer:
             return self._store.get_partitions(query, grantee=grantee, projection=projection)
 
-        def answer(entry: Entry, held: PartitionSet, asked: Asked) -> Callable[[], PartitionAnswer] | Bypass:
+        def answer(
+            entry: Entry, held: PartitionSet, prepared: PreparedSelection
+        ) -> Callable[[], PartitionAnswer] | Bypass:
             refused = _needs_store(entry, grantee, valid_write_ids)
             if refused is not None:
                 return refused
             reader = judging_list(entry, valid_write_ids)
-            return partial(_partition_answer, select_partitions(held, asked, query.max_parts), projection, reader)
+            return partial(_partition_answer, select_partitions(held, prepared, query.max_parts), projection, reader)
 
-        asks_for_all = isinstance(query.selection, AllPartitions) and query.max_parts < 0
-        return self._from_set("partitions", query, answer, from_store, asks_for_all=asks_for_all)
+        selects_all = isinstance(query.selection, AllPartitions) and query.max_parts < 0
+        return self._from_set("partitions", query, answer, from_store, selects_all=selects_all)
 
     def get_partition_names(self, query: PartitionQuery, *, order: str | None = None) -> list[str]:
         def from_store() -> list[str]:
             return self._store.get_partition_names(query, order=order)
 
-        def answer(entry: Entry, held: PartitionSet, asked: Asked) -> Callable[[], list[str]] | Bypass:
+        def answer(entry: Entry, held: PartitionSet, prepared: PreparedSelection) -> Callable[[], list[str]] | Bypass:
             try:
                 ordered_by = parse_order(order, len(held.keys))
             except MetaException:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            selected = select_partitions(held, asked, -1 if ordered_by else query.max_parts)
+            selected = select_partitions(held, prepared, -1 if ordered_by else query.max_parts)
             if selected.has_unknown:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
             if not ordered_by:
@@ -133,7 +135,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         return self._from_set(
             "partition_count",
             query,
-            lambda entry, held, asked: partial(len, select_partitions(held, asked, -1).partitions),
+            lambda entry, held, prepared: partial(len, select_partitions(held, prepared, -1).partitions),
             from_store,
         )
 
@@ -143,11 +145,13 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         def from_store() -> list[PartitionValuesRow]:
             return self._store.get_partition_values(query, keys, distinct=distinct, ascending=ascending)
 
-        def answer(entry: Entry, held: PartitionSet, asked: Asked) -> Callable[[], list[PartitionValuesRow]] | Bypass:
+        def answer(
+            entry: Entry, held: PartitionSet, prepared: PreparedSelection
+        ) -> Callable[[], list[PartitionValuesRow]] | Bypass:
             positions = _key_positions(held.keys, keys)
             if positions is None:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            selected = select_partitions(held, asked, -1)
+            selected = select_partitions(held, prepared, -1)
             return partial(_value_rows, selected, held.keys, positions, distinct, ascending, query.max_parts)
 
         return self._from_set("partition_values", query, answer, from_store)
@@ -156,10 +160,10 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         self,
         kind: str,
         query: PartitionQuery,
-        answer: Callable[[Entry, PartitionSet, Asked], Callable[[], T] | Bypass],
+        answer: Callable[[Entry, PartitionSet, PreparedSelection], Callable[[], T] | Bypass],
         from_store: Callable[[], T],
         *,
-        asks_for_all: bool = False,
+        selects_all: bool = False,
     ) -> T:
         """An answer from the segments that may contain partitions of the selection, all of them complete. A first
         question loads the whole table, unless it is large (P12).
@@ -167,7 +171,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         `answer` runs under the cache's lock and selects. What it returns makes the answer of the selection afterwards.
         """
         key, version = query.table, query.version
-        asked = asked_of(self._reading, key, query.selection)
+        prepared = prepared_selection(self._reading, key, query.selection)
 
         def from_memory(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
             entry = self._reading.table_entry(cache, key, version)
@@ -179,15 +183,15 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             try:
                 if held is None:
                     held = PartitionSet.bare(_keys_of(entry))
-                touched = narrowed(held, asked)
+                touched = narrowed(held, prepared)
                 if not touched.complete or touched.is_mostly_missing:
-                    return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(held, asked))
+                    return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(held, prepared))
                 touched.touch(entry.last_read)
-                missing = missing_of(touched, asked)
+                missing = missing_of(touched, prepared)
                 if missing:
                     return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
-                made = answer(entry, touched, asked)
-                if asked.is_decided_by_keys and touched.has_unweighed_readings:
+                made = answer(entry, touched, prepared)
+                if prepared.is_decided_by_keys and touched.has_unweighed_readings:
                     cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
                 return made
             except SelectionError:
@@ -195,7 +199,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                 return Bypass(Reason.UNSUPPORTED_FIELD)
 
         return self._reading.answer_made(
-            kind, from_memory, from_store, facet=Facet.PARTITIONS, table=key, version=version, asks_for_all=asks_for_all
+            kind, from_memory, from_store, facet=Facet.PARTITIONS, table=key, version=version, selects_all=selects_all
         )
 
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:

@@ -37,11 +37,11 @@ class CachedReads(MetadataReads):
         self.constraints = CachedConstraints(store.constraints, reading)
         self.functions = CachedFunctions(store.functions, reading)
 
-    def at_one_moment(self, ask: Callable[[MetadataReads], T]) -> T:
+    def in_one_snapshot(self, read: Callable[[MetadataReads], T]) -> T:
         """The result from memory if all reads were answered at one position, else of one snapshot of the database."""
         with call_context.watched() as seen:
             try:
-                answer = ask(self)
+                answer = read(self)
             except DatabaseUnavailableError:
                 raise
             except Exception:
@@ -50,7 +50,7 @@ class CachedReads(MetadataReads):
             else:
                 if seen.is_one:
                     return answer
-        return self._reading.pass_through("one_moment", lambda: self._store.at_one_moment(ask))
+        return self._reading.pass_through("one_moment", lambda: self._store.in_one_snapshot(read))
 
     def note_other_answer(self, event_id: int | None = None) -> None:
         if event_id is not None:

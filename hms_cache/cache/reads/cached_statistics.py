@@ -16,7 +16,7 @@ from hms_cache.cache.reads.cached_validity import (
     judged_partition_statistics,
     judged_table_statistics,
     named_partitions,
-    partitions_asked_about,
+    requested_partitions,
 )
 from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
@@ -72,30 +72,32 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         def from_store() -> list[ColumnStatistics]:
             return self._store.get_partition_column_statistics(query, partition_names)
 
-        asked = (query.engine, tuple(partition_names), tuple(query.columns))
+        statistics_key = (query.engine, tuple(partition_names), tuple(query.columns))
 
         def find(cache: SharedCache, entry: Entry) -> Callable[[], list[ColumnStatistics]] | Need | Bypass:
-            held = _columns_held(cache, entry, Facet.PARTITION_STATISTICS, asked)
+            held = _columns_held(cache, entry, Facet.PARTITION_STATISTICS, statistics_key)
             if isinstance(held, Need | Bypass):
                 return held
             chosen = chosen_columns(held, query.columns)
             return partial(statistics_of_table_partitions, chosen, frozen_table(entry), query.engine)
 
         return self._about_partitions(
-            "partition_statistics", query, asked[1], find, from_store, judged_partition_statistics
+            "partition_statistics", query, statistics_key[1], find, from_store, judged_partition_statistics
         )
 
     def get_aggregate_statistics(self, query: StatisticsQuery, partition_names: Sequence[str]) -> AggrStats:
         def from_store() -> AggrStats:
             return self._store.get_aggregate_statistics(query, partition_names)
 
-        asked = (query.engine, tuple(partition_names), tuple(query.columns), AGGREGATE)
+        statistics_key = (query.engine, tuple(partition_names), tuple(query.columns), AGGREGATE)
 
         def find(cache: SharedCache, entry: Entry) -> Callable[[], AggrStats] | Need | Bypass:
-            found: AggrStats | None = entry.facets.get(Facet.PARTITION_STATISTICS, {}).get(asked)
-            return _need(cache, entry, Facet.PARTITION_STATISTICS, asked) if found is None else lambda: found
+            found: AggrStats | None = entry.facets.get(Facet.PARTITION_STATISTICS, {}).get(statistics_key)
+            return _need(cache, entry, Facet.PARTITION_STATISTICS, statistics_key) if found is None else lambda: found
 
-        return self._about_partitions("aggregate_statistics", query, asked[1], find, from_store, judged_aggregate)
+        return self._about_partitions(
+            "aggregate_statistics", query, statistics_key[1], find, from_store, judged_aggregate
+        )
 
     def _about_partitions(
         self,
@@ -122,7 +124,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             found = find(cache, entry)
             if valid_write_ids is None or isinstance(found, Bypass):
                 return found
-            selected = partitions_asked_about(entry, key, named)
+            selected = requested_partitions(entry, key, named)
             if isinstance(found, Need) or isinstance(selected, Need):
                 parts = (selected, found)
                 return Need(tuple(wanted for one in parts if isinstance(one, Need) for wanted in one.wanted))
@@ -134,10 +136,10 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
 
 
 def _columns_held(
-    cache: SharedCache, entry: Entry, facet: Facet, asked: tuple[Any, ...]
+    cache: SharedCache, entry: Entry, facet: Facet, statistics_key: tuple[Any, ...]
 ) -> ColumnsHeld | Need | Bypass:
     """What is held of these columns, and possibly of others; or which of them have to be loaded."""
-    engine, names, columns = asked
+    engine, names, columns = statistics_key
     held: ColumnsHeld | None = entry.facets.get(facet, {}).get((engine, names))
     missing = missing_columns(held, columns)
     if held is None or missing is not None:
@@ -145,9 +147,9 @@ def _columns_held(
     return held
 
 
-def _need(cache: SharedCache, entry: Entry, facet: Facet, asked: tuple[Any, ...]) -> Need | Bypass:
+def _need(cache: SharedCache, entry: Entry, facet: Facet, statistics_key: tuple[Any, ...]) -> Need | Bypass:
     """What has to be loaded for a question, unless the answer is known to be too large."""
-    wanted = Wanted(entry.key, facet, asked)
+    wanted = Wanted(entry.key, facet, statistics_key)
     too_large = cache.large_questions.get((entry.key, facet))
     if too_large and hash(wanted) in too_large:
         return Bypass(Reason.INCOMPLETE)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
-from hms_cache.cache.partitions.selection import Asked, gaps_of, missing_of, narrowed, select_partitions
-from hms_cache.cache.reads.asked_partitions import asked_of
+from hms_cache.cache.partitions.selection import PreparedSelection, gaps_of, missing_of, narrowed, select_partitions
+from hms_cache.cache.reads.prepared_selections import prepared_selection
 from hms_cache.cache.reads.reading import Need, Reading, frozen_table
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import TableName
@@ -58,12 +58,12 @@ def judged_aggregate(found: AggrStats, invalid: frozenset[str]) -> AggrStats:
     return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False) if invalid else found
 
 
-def named_partitions(reading: Reading, key: TableName, names: Sequence[str]) -> Asked:
+def named_partitions(reading: Reading, key: TableName, names: Sequence[str]) -> PreparedSelection:
     """The selection of these names. Runs without the cache's lock, since there may be hundreds of thousands."""
-    return asked_of(reading, key, ByNames(tuple(map(normalized_partition_name, names))))
+    return prepared_selection(reading, key, ByNames(tuple(map(normalized_partition_name, names))))
 
 
-def partitions_asked_about(entry: Entry, key: TableName, asked: Asked) -> SelectedPartitions | Need:
+def requested_partitions(entry: Entry, key: TableName, prepared: PreparedSelection) -> SelectedPartitions | Need:
     """Those of the named partitions that exist.
 
     Decided on complete segments only, since others cannot say which names exist (P6).
@@ -71,14 +71,14 @@ def partitions_asked_about(entry: Entry, key: TableName, asked: Asked) -> Select
     held = entry.facets.get(Facet.PARTITIONS)
     if held is None:
         return Need((Wanted(key, Facet.PARTITIONS),))
-    touched = narrowed(held, asked)
+    touched = narrowed(held, prepared)
     if not touched.complete:
-        return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(held, asked))
+        return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(held, prepared))
     touched.touch(entry.last_read)
-    missing = missing_of(touched, asked)
+    missing = missing_of(touched, prepared)
     if missing:
         return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
-    return select_partitions(touched, asked, -1).partitions
+    return select_partitions(touched, prepared, -1).partitions
 
 
 def invalid_among(selected: SelectedPartitions, valid_write_ids: str) -> frozenset[str]:

@@ -128,12 +128,12 @@ class Reading:
         table: TableName | None = None,
         subject: Key | None = None,
         version: ReadVersion = ANY_VERSION,
-        asks_for_all: bool = False,
+        selects_all: bool = False,
     ) -> T:
         """Answers one read. `from_memory` runs under the cache's lock and uses memory only; `from_store` reads from the
         store.
 
-        `asks_for_all`: the store would read the whole table for it, so that loading the whole table costs no more.
+        `selects_all`: the store would read the whole table for it, so that loading the whole table costs no more.
 
         Raises what `from_store` raises, and what `from_memory` raises if complete lists of names show that the object
         does not exist. Other errors on the way to memory are logged, and the store answers (P9), with two exceptions:
@@ -195,7 +195,7 @@ class Reading:
                 # No catalog has such a name. But with Hive's script for MySQL, names that differ in accents are found
                 # by it, and no event would contain this name.
                 return self._from_store(kind, Reason.EXCLUDED, from_store)
-            way = self._way_of(table, facet, found, asks_for_all)
+            way = self._way_of(table, facet, found, selects_all)
             if way is Way.PASS_THROUGH:
                 return self._from_store(kind, Reason.NOT_HELD, from_store)
             reason = Reason.MISS
@@ -213,24 +213,24 @@ class Reading:
         table: TableName | None = None,
         subject: Key | None = None,
         version: ReadVersion = ANY_VERSION,
-        asks_for_all: bool = False,
+        selects_all: bool = False,
     ) -> T:
         """Like `answer`, for long answers: `from_memory` selects the data, and what it returns makes the answer,
         without the lock. The selected data does not change."""
 
-        def ask_store() -> Callable[[], T]:
+        def read_store() -> Callable[[], T]:
             answered = from_store()
             return lambda: answered
 
         make = self.answer(
             kind,
             from_memory,
-            ask_store,
+            read_store,
             facet=facet,
             table=table,
             subject=subject,
             version=version,
-            asks_for_all=asks_for_all,
+            selects_all=selects_all,
         )
         try:
             return make()
@@ -251,7 +251,7 @@ class Reading:
     def _is_up_to_date(self) -> bool:
         """After a check, even if the lease holds."""
         try:
-            return self.freshness.ensure_by_asking()
+            return self.freshness.ensure_by_check()
         except DatabaseUnavailableError:
             raise
         except Exception as error:
@@ -264,8 +264,8 @@ class Reading:
         with it."""
         try:
             answer = self._from_store(kind, Reason.BROKEN, from_store)
-        except Exception as told:
-            if type(told) is not type(error):
+        except Exception as failure:
+            if type(failure) is not type(error):
                 self._drop_broken(subject, error)
             raise
         self._drop_broken(subject, error)
@@ -369,13 +369,13 @@ class Reading:
         except Exception:
             return None
 
-    def _way_of(self, table: TableName | None, facet: Facet, need: Need, asks_for_all: bool) -> Way:
+    def _way_of(self, table: TableName | None, facet: Facet, need: Need, selects_all: bool) -> Way:
         """How to get what is missing, which may be more than the read asked for (P12)."""
-        if not call_context.fills_cache or any(map(self._rests, need.wanted)):
+        if not call_context.fills_cache or any(map(self._is_cooling_down, need.wanted)):
             return Way.PASS_THROUGH
         if table is None or facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
             return Way.LOAD
-        if asks_for_all:
+        if selects_all:
             return Way.PASS_THROUGH if self.background.is_loading(table) else Way.LOAD
         try:
             return self.background.way_of(table, need.wanted, need.gaps)
@@ -385,10 +385,10 @@ class Reading:
             _log.fault("how large a table is could not be found out", error)
             return Way.PASS_THROUGH
 
-    def _rests(self, wanted: Wanted) -> bool:
+    def _is_cooling_down(self, wanted: Wanted) -> bool:
         """Whether these are lists of names that change too often to be worth loading."""
         is_of_names = wanted.facet is Facet.TABLE_NAMES and isinstance(wanted.key, DatabaseName)
-        return is_of_names and not self.loader.name_rests.is_over(cast(DatabaseName, wanted.key))
+        return is_of_names and not self.loader.name_list_cooldowns.is_over(cast(DatabaseName, wanted.key))
 
     def _load(self, need: Need, facet: Facet, way: Way) -> bool:
         wanted = need.wanted

@@ -20,7 +20,7 @@ class Reason(enum.StrEnum):
     NOT_HELD = "not_held"
     """Partitions of a large table that is not held: the store answered exactly what was asked, so that the read need
     not wait for the whole table, which is loaded in the background if it is asked for again (P12). Or the names of a
-    database with thousands of tables that are created and dropped all the time (`NameRests`)."""
+    database with thousands of tables that are created and dropped all the time (`NameListCooldowns`)."""
     EXCLUDED = "excluded"
     UNSUPPORTED_FIELD = "unsupported_field"
     """The request asks for something that the cache does not support."""

@@ -51,7 +51,7 @@ def check(cache: SharedCache, subjects: Sequence[Key] | None = None, go_on: Call
     for first in range(0, len(subjects), SUBJECTS_AT_ONCE):
         if not go_on():
             break
-        looks = []
+        snapshots = []
         with cache.view():
             for number, key in enumerate(subjects[first : first + SUBJECTS_AT_ONCE], first):
                 entry = cache.entry(key)
@@ -60,9 +60,11 @@ def check(cache: SharedCache, subjects: Sequence[Key] | None = None, go_on: Call
                 found += _subject(cache, key, entry, is_decoded=number % encoded_every == 0)
                 held = entry.facets.get(Facet.PARTITIONS)
                 if isinstance(held, PartitionSet) and isinstance(key, TableName):
-                    looks.append(_PartitionsLook(key, entry, entry.version, held, held.segments, [*_segments(held)]))
-        for look in looks:
-            found += _partitions(cache, look)
+                    snapshots.append(
+                        _PartitionsSnapshot(key, entry, entry.version, held, held.segments, [*_segments(held)])
+                    )
+        for snapshot in snapshots:
+            found += _partitions(cache, snapshot)
     for some in batches(by_id, MEMBERS_AT_ONCE):
         with cache.view():
             found += _ids(cache, some)
@@ -210,7 +212,7 @@ def _table(cache: SharedCache, key: TableName, entry: Entry) -> Iterator[str]:
             yield f"P1: the partitions of {key} have other keys than the table"
 
 
-class _SegmentLook(NamedTuple):
+class _SegmentSnapshot(NamedTuple):
     """A segment as it was under the lock."""
 
     covered: NameRange
@@ -220,7 +222,7 @@ class _SegmentLook(NamedTuple):
     complete: bool
 
 
-class _PartitionsLook(NamedTuple):
+class _PartitionsSnapshot(NamedTuple):
     """The partitions of a table as they were under the lock."""
 
     key: TableName
@@ -229,7 +231,7 @@ class _PartitionsLook(NamedTuple):
     held: PartitionSet
     of: tuple[Segment, ...]
     """What `segments` tells of."""
-    segments: Sequence[_SegmentLook]
+    segments: Sequence[_SegmentSnapshot]
 
     def is_as_it_was(self, cache: SharedCache) -> bool:
         """Whether no event has changed it, and nothing of it was evicted. Under the lock."""
@@ -237,14 +239,14 @@ class _PartitionsLook(NamedTuple):
         return is_same and self.held.segments is self.of
 
 
-def _segments(partitions: PartitionSet) -> Iterator[_SegmentLook]:
+def _segments(partitions: PartitionSet) -> Iterator[_SegmentSnapshot]:
     for one in partitions.segments:
-        yield _SegmentLook(partitions.range_of(one), one.all(), bool(one.missing), one.complete)
+        yield _SegmentSnapshot(partitions.range_of(one), one.all(), bool(one.missing), one.complete)
 
 
-def _partitions(cache: SharedCache, look: _PartitionsLook) -> Iterator[str]:
+def _partitions(cache: SharedCache, snapshot: _PartitionsSnapshot) -> Iterator[str]:
     """Runs without the lock, except for some names at a time, as long as the partitions are unchanged."""
-    key, segments = look.key, look.segments
+    key, segments = snapshot.key, snapshot.segments
     firsts = [one.covered.first for one in segments]
     if firsts[0] or firsts != sorted(set(firsts)):
         yield f"P6: the segments of {key} do not lie side by side"
@@ -263,9 +265,9 @@ def _partitions(cache: SharedCache, look: _PartitionsLook) -> Iterator[str]:
         chosen += names[::every]
     for some in batches(chosen, PARTITIONS_AT_ONCE):
         with cache.view():
-            if not look.is_as_it_was(cache):
+            if not snapshot.is_as_it_was(cache):
                 return
-            yield from [*_named(key, look.held, some)]
+            yield from [*_named(key, snapshot.held, some)]
 
 
 def _named(key: TableName, partitions: PartitionSet, names: Iterable[str]) -> Iterator[str]:

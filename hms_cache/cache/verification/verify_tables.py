@@ -109,9 +109,9 @@ def _read_statistics(store: StoreReads, key: TableName, facet: Facet, question: 
         if not isinstance(held, dict):
             return store.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*key), rest[0], engine), names)
         columns = tuple(held)
-        asked = names if facet is Facet.PARTITION_STATISTICS else None
+        requested = names if facet is Facet.PARTITION_STATISTICS else None
         stored: dict[str, tuple[StatisticsOfColumn, ...]] = {}
-        add_columns(stored, columns, store.read_column_statistics(TableName(*key), asked, columns, engine=engine))
+        add_columns(stored, columns, store.read_column_statistics(TableName(*key), requested, columns, engine=engine))
         return stored
     except (NoSuchObjectException, MetaException):
         return None

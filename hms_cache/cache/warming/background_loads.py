@@ -22,8 +22,8 @@ from hms_cache.cache.partitions import segment as segments
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.cooldowns import Cooldowns
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.cache.warming.rests import Rests
 from hms_cache.cache.warming.snapshot_reads import Wanted, Window
 from hms_cache.clock import Clock
 from hms_cache.metadata.name_ranges import EVERY_NAME, NameRange
@@ -39,7 +39,7 @@ AT_ONCE_PARTITIONS: Final = 300
 MAX_FEW: Final = 1_000
 """Partitions that are read together with their table, in one piece. If there are more, they are read page by page."""
 
-ASKED_AGAIN_S: Final = 600.0
+REQUESTED_AGAIN_S: Final = 600.0
 """A table that is asked for again within ten minutes is worth a load; the refill uses the same time."""
 
 TABLE_SHARE: Final = 2
@@ -65,17 +65,17 @@ MAX_WINDOWS: Final = 16
 SMALLEST_WINDOW: Final = 100
 """Partitions in a segment if the budget is very small."""
 
-SHORTEST_REST_TIMES: Final = 1
+SHORTEST_COOLDOWN_TIMES: Final = 1
 """A table that was loaded and dropped again may be loaded again after as long as the load took."""
 
-LONGEST_REST_TIMES: Final = 64
+LONGEST_COOLDOWN_TIMES: Final = 64
 """A table that is dropped each time takes one load of a second per minute."""
 
 MAX_REMEMBERED: Final = 10_000
 """Tables whose size or last question is remembered, about 2 MB."""
 
 
-class _Asked(NamedTuple):
+class _Requested(NamedTuple):
     """What reads asked for in one table, in the order of the questions."""
 
     named: dict[Values, None]
@@ -111,11 +111,11 @@ class BackgroundLoads:
         self._lock = threading.Lock()
         self._large: OrderedDict[TableName, float] = OrderedDict()
         """Tables that were found to be large, with the time. A table that has shrunk since is merely loaded later."""
-        self._asked: OrderedDict[TableName, float] = OrderedDict()
+        self._requested: OrderedDict[TableName, float] = OrderedDict()
         """When reads of tables that are not queued last passed through."""
-        self._queue: OrderedDict[TableName, _Asked] = OrderedDict()
+        self._queue: OrderedDict[TableName, _Requested] = OrderedDict()
         """What to load: tables, with what reads asked for in them, which is used if the whole table is too large."""
-        self._rests = Rests(SHORTEST_REST_TIMES, LONGEST_REST_TIMES)
+        self._cooldowns = Cooldowns(SHORTEST_COOLDOWN_TIMES, LONGEST_COOLDOWN_TIMES)
         """Rests after loads of whole tables."""
         self._loading: TableName | None = None
         """The table that is being loaded as a whole."""
@@ -134,7 +134,7 @@ class BackgroundLoads:
         count = self._count_unless_large(table)
         if count is not None:
             return Way.LOAD_FEW if count <= MAX_FEW else Way.LOAD
-        self._ask_for(table, [values for one in of_partitions for values in one.detail], gaps)
+        self._enqueue(table, [values for one in of_partitions for values in one.detail], gaps)
         return Way.PASS_THROUGH
 
     def is_loading(self, table: TableName) -> bool:
@@ -159,7 +159,7 @@ class BackgroundLoads:
         now_s = self._clock.monotonic_s()
         with self._lock:
             found_s = self._large.get(table)
-        if found_s is not None and now_s - found_s < ASKED_AGAIN_S:
+        if found_s is not None and now_s - found_s < REQUESTED_AGAIN_S:
             return None
         count = self._store.count_partitions(TableName(*table), self.at_once_partitions + 1)
         if count <= self.at_once_partitions:
@@ -168,26 +168,26 @@ class BackgroundLoads:
             _remember(self._large, table, now_s)
         return None
 
-    def _ask_for(self, table: TableName, named: Sequence[Values], gaps: Sequence[NameRange]) -> None:
+    def _enqueue(self, table: TableName, named: Sequence[Values], gaps: Sequence[NameRange]) -> None:
         now_s = self._clock.monotonic_s()
         with self._cache.view():
             entry = self._cache.tables.get(table)
             reads = entry.reads if entry is not None else self._cache.reads_before.get(table, 0)
             evictions = self._cache.evictions
         with self._lock:
-            asked_s = self._asked.pop(table, float("-inf"))
+            requested_s = self._requested.pop(table, float("-inf"))
             if table not in self._queue:
-                is_worth_it = bool(reads) or now_s - asked_s <= ASKED_AGAIN_S
-                rests = not self._rests.is_over(table, now_s, evictions)
-                if rests or not is_worth_it or len(self._queue) >= MAX_QUEUED:
-                    _remember(self._asked, table, now_s)
+                is_worth_it = bool(reads) or now_s - requested_s <= REQUESTED_AGAIN_S
+                is_cooling_down = not self._cooldowns.is_over(table, now_s, evictions)
+                if is_cooling_down or not is_worth_it or len(self._queue) >= MAX_QUEUED:
+                    _remember(self._requested, table, now_s)
                     return
-                self._queue[table] = _Asked({}, {})
-            asked = self._queue[table]
+                self._queue[table] = _Requested({}, {})
+            requested = self._queue[table]
             named = [values for values in named if sum(map(len, values)) <= LONGEST_NAME]
             gaps = [gap for gap in gaps if max(len(gap.first), len(gap.end or "")) <= LONGEST_NAME]
-            asked.named.update(dict.fromkeys(named[: MAX_QUEUED - len(asked.named)]))
-            asked.gaps.update(dict.fromkeys(gaps[: MAX_QUEUED - len(asked.gaps)]))
+            requested.named.update(dict.fromkeys(named[: MAX_QUEUED - len(requested.named)]))
+            requested.gaps.update(dict.fromkeys(gaps[: MAX_QUEUED - len(requested.gaps)]))
 
     # The worker's side
 
@@ -196,9 +196,9 @@ class BackgroundLoads:
         with self._lock:
             if not self._queue:
                 return False
-            table, asked = self._queue.popitem(last=False)
+            table, requested = self._queue.popitem(last=False)
         try:
-            if self._load(table, asked):
+            if self._load(table, requested):
                 self.loaded += 1
         except DatabaseUnavailable as error:
             _log.info("%s is not loaded while the database is unavailable: %s", ".".join(table), error)
@@ -215,16 +215,16 @@ class BackgroundLoads:
         with self._lock:
             return len(self._queue)
 
-    def _load(self, table: TableName, asked: _Asked) -> bool:
+    def _load(self, table: TableName, requested: _Requested) -> bool:
         if not self._holds_table(table):
             self._loader.load([Wanted(table, Facet.TABLE)])
             if not self._holds_table(table):
                 return False  # it does not exist, may not be cached, or has just changed
-        if not (asked.gaps and self._holds_segments(table)) and self._fits(table):
+        if not (requested.gaps and self._holds_segments(table)) and self._fits(table):
             return self._load_whole(table)
-        loaded = [self._load_gaps(table, covered) for covered in asked.gaps]
-        if asked.named:
-            loaded.append(self._loader.load([Wanted(table, Facet.PARTITIONS, tuple(asked.named))]))
+        loaded = [self._load_gaps(table, covered) for covered in requested.gaps]
+        if requested.named:
+            loaded.append(self._loader.load([Wanted(table, Facet.PARTITIONS, tuple(requested.named))]))
         return any(loaded)
 
     def _load_whole(self, table: TableName) -> bool:
@@ -239,7 +239,7 @@ class BackgroundLoads:
             now_s, after = self._clock.monotonic_s(), self._cache.evictions
             with self._lock:
                 self._loading = None
-                self._rests.begin(table, began_s, now_s, evictions_before=before, evictions=after)
+                self._cooldowns.begin(table, began_s, now_s, evictions_before=before, evictions=after)
 
     def _holds_all(self, table: TableName) -> bool:
         """Whether reads find all partitions, or ask for single ones that changed."""

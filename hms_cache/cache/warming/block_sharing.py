@@ -45,7 +45,7 @@ class BlockSharing:
     def _take(self) -> list[tuple[Segment, PartitionBlock]] | None:
         """The segments of the next table that are in this process's own memory. Tables wait while no file is
         available."""
-        if self._files.is_at_rest:
+        if self._files.is_paused:
             return None
         with self._cache.view():
             if not self._cache.unshared:

@@ -59,7 +59,7 @@ def _add_partitions(entry: Entry, some: SomePartitions) -> int:
     held = entry.facets.get(Facet.PARTITIONS)
     if held is None:
         held = PartitionSet.bare(some.keys)
-    held.fill(some.asked, some.found)
+    held.fill(some.requested, some.found)
     # Errors of encoding have been raised before: nothing is held that is not charged (P11).
     entry.facets[Facet.PARTITIONS] = held
     return weight_of(held)

@@ -21,7 +21,7 @@ from hms_cache.cache.loads import Load
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.load_shares import LoadShares
 from hms_cache.cache.warming.loaded_parts import add_part
-from hms_cache.cache.warming.name_rests import NameRests
+from hms_cache.cache.warming.name_list_cooldowns import NameListCooldowns
 from hms_cache.cache.warming.process_memory import SharedParts
 from hms_cache.cache.warming.snapshot_reads import (
     Loaded,
@@ -70,9 +70,9 @@ class Loader:
         following the log cannot repair. `may_hold`: whether every writer logs changes of a facet. A load of a table
         also reads its database, which is not kept otherwise."""
         self._cache = cache
-        self.name_rests = NameRests(freshness.now_s)
+        self.name_list_cooldowns = NameListCooldowns(freshness.now_s)
         self._reads = SnapshotReads(
-            store, cache.budget_bytes, self._held_database, self._wants_highest_id, self.name_rests
+            store, cache.budget_bytes, self._held_database, self._wants_highest_id, self.name_list_cooldowns
         )
         self._freshness = freshness
         self._apply = apply

@@ -10,8 +10,8 @@ from typing import Final
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.cooldowns import Cooldowns
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.cache.warming.rests import Rests
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.clock import Clock
 from hms_cache.metadata.object_names import TableName
@@ -25,11 +25,11 @@ BATCH_TABLES = 50
 RECENT_S = 600.0
 """A table that was not read for ten minutes is not worth a statement."""
 
-SHORTEST_REST_TIMES: Final = 5
+SHORTEST_COOLDOWN_TIMES: Final = 5
 """A refill of a few partitions takes some milliseconds: their table may be refilled again some hundredths of a second
 later."""
 
-LONGEST_REST_TIMES: Final = 80
+LONGEST_COOLDOWN_TIMES: Final = 80
 """A job that writes 500 partitions in each call causes 50 ms of refills every four seconds."""
 
 
@@ -40,7 +40,7 @@ class Refill:
         self._cache = cache
         self._loader = loader
         self._clock = clock
-        self._rests = Rests(SHORTEST_REST_TIMES, LONGEST_REST_TIMES)
+        self._cooldowns = Cooldowns(SHORTEST_COOLDOWN_TIMES, LONGEST_COOLDOWN_TIMES)
         self.refilled = 0
 
     def step(self) -> int:
@@ -59,7 +59,7 @@ class Refill:
         tables = {one.key for one in wanted if isinstance(one.key, TableName)}
         for table in tables:
             # They were loaded together.
-            self._rests.begin(table, now_s - (now_s - began_s) / len(tables), now_s)
+            self._cooldowns.begin(table, now_s - (now_s - began_s) / len(tables), now_s)
         self.refilled += len(wanted)
         return len(wanted)
 
@@ -87,7 +87,7 @@ class Refill:
         ready: list[TableName] = []
         old: list[TableName] = []
         for key, (_, last_read_s) in waiting:
-            if not self._rests.is_over(key, now_s):
+            if not self._cooldowns.is_over(key, now_s):
                 continue
             if last_read_s < now_s - RECENT_S:
                 old.append(key)

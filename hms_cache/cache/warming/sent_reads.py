@@ -94,7 +94,7 @@ def received_read(sent: SentRead, files: Sequence[int], memory: MemoryFiles | No
 
 def _received(sent: _SentBlock, left: list[NewFile], memory: MemoryFiles | None) -> PartitionBlock:
     new = left[sent.file]
-    if memory is not None and not memory.is_at_rest:
+    if memory is not None and not memory.is_paused:
         left[sent.file] = replace(new, file=-1)  # in any case
         mapped = memory.adopt(new)
         if mapped is None:

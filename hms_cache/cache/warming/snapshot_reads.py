@@ -17,7 +17,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeEr
 from hms_cache.cache.partitions.segment import Segment, Values
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.statistics_by_column import LoadedColumns, partitions_of, weight_of_question
-from hms_cache.cache.warming.name_rests import NameRests
+from hms_cache.cache.warming.name_list_cooldowns import NameListCooldowns
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.computing import turns
 from hms_cache.metadata.name_ranges import NameRange
@@ -39,10 +39,10 @@ from hms_cache.wire.codec import encode_struct
 
 Page = TypeVar("Page")
 
-REST_SHARE = 0.25
+PAUSE_SHARE = 0.25
 """A load that no call waits for takes a quarter longer, and leaves that time to calls."""
 
-LONGEST_REST_S = 0.1
+LONGEST_PAUSE_S = 0.1
 """A snapshot keeps old rows in the database: rests must not keep it open for long."""
 
 MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
@@ -79,7 +79,7 @@ class SomePartitions:
     """The partitions that were found of those requested, of a table with these keys."""
 
     keys: tuple[tuple[str, str], ...]
-    asked: tuple[Values, ...]
+    requested: tuple[Values, ...]
     found: Sequence[Any]
 
 
@@ -147,7 +147,7 @@ class SnapshotRead:
     highest_id: int | None
     server_identity: str = ""
     leaves_out: bool = False
-    """Whether lists of names that an answer needs were not read, because they rest (`NameRests`)."""
+    """Whether lists of names that an answer needs were not read, because they rest (`NameListCooldowns`)."""
 
 
 Reader = Callable[[Sequence[Wanted]], SnapshotRead]
@@ -166,10 +166,10 @@ class SnapshotReads:
         budget_bytes: int,
         held_database: HeldDatabase = lambda key, fence: None,
         wants_highest_id: Callable[[int], bool] = lambda fence: True,
-        name_rests: NameRests | None = None,
+        name_list_cooldowns: NameListCooldowns | None = None,
     ) -> None:
-        """`name_rests`: of a server that answers reads; None: everything wanted is read."""
-        self._name_rests = name_rests
+        """`name_list_cooldowns`: of a server that answers reads; None: everything wanted is read."""
+        self._name_list_cooldowns = name_list_cooldowns
         self._store = store
         self._budget_bytes = budget_bytes
         self._held_database = held_database
@@ -181,21 +181,21 @@ class SnapshotReads:
 
     def read_unhurried(self, wanted: Sequence[Wanted]) -> SnapshotRead:
         """A `Reader` that rests after each page of partitions: calls get the processor and the database meanwhile."""
-        return self._read(wanted, rests=True)
+        return self._read(wanted, throttled=True)
 
     def read_few(self, wanted: Sequence[Wanted]) -> SnapshotRead:
         """A `Reader` for tables that are known to have few partitions, which are read together with their table."""
         return self._read(wanted, is_few=True)
 
-    def _read(self, wanted: Sequence[Wanted], *, rests: bool = False, is_few: bool = False) -> SnapshotRead:
+    def _read(self, wanted: Sequence[Wanted], *, throttled: bool = False, is_few: bool = False) -> SnapshotRead:
         with self._store.snapshot() as snapshot:
             opened = OpenSnapshot(
                 self._store,
                 self._budget_bytes,
                 lambda key: self._held_database(key, snapshot().event_id),
-                rests=rests,
+                throttled=throttled,
                 is_few=is_few,
-                name_rests=self._name_rests,
+                name_list_cooldowns=self._name_list_cooldowns,
             )
             loaded = opened.read(wanted)
             fence, server_identity = snapshot()
@@ -203,13 +203,13 @@ class SnapshotReads:
             return SnapshotRead(fence, loaded, highest_id, server_identity, opened.leaves_out)
 
 
-def _with_rests(pages: Iterator[Page]) -> Iterator[Page]:
+def _with_pauses(pages: Iterator[Page]) -> Iterator[Page]:
     """The pages, each followed by a rest, which is a part of the time that it took to read and use the page."""
     began_s = time.monotonic()
     for page in pages:
         yield page
         with turns.waiting():
-            time.sleep(min(LONGEST_REST_S, REST_SHARE * (time.monotonic() - began_s)))
+            time.sleep(min(LONGEST_PAUSE_S, PAUSE_SHARE * (time.monotonic() - began_s)))
         began_s = time.monotonic()
 
 
@@ -227,15 +227,15 @@ class OpenSnapshot:
         budget_bytes: int,
         held_database: Callable[[DatabaseName], Database | None],
         *,
-        rests: bool = False,
+        throttled: bool = False,
         is_few: bool = False,
-        name_rests: NameRests | None = None,
+        name_list_cooldowns: NameListCooldowns | None = None,
     ) -> None:
         self.leaves_out = False
         """See `SnapshotRead`."""
-        self._name_rests = name_rests
+        self._name_list_cooldowns = name_list_cooldowns
         self._store = store
-        self._rests = rests
+        self._throttled = throttled
         self._is_few = is_few
         self._partitions: dict[Wanted, PartitionRows] = {}
         self._budget_bytes = budget_bytes
@@ -288,10 +288,10 @@ class OpenSnapshot:
                     return self._read_statistics(one)
                 except NoSuchObjectException:
                     return []  # the table was dropped a moment ago
-            case Facet.TABLE_NAMES if self._name_rests is not None and isinstance(one.key, DatabaseName):
-                began_s = self._name_rests.now_s()
+            case Facet.TABLE_NAMES if self._name_list_cooldowns is not None and isinstance(one.key, DatabaseName):
+                began_s = self._name_list_cooldowns.now_s()
                 loaded = self._read_whole(one)
-                self._name_rests.loaded(one.key, began_s, sum(len(item.value) for item in loaded))
+                self._name_list_cooldowns.loaded(one.key, began_s, sum(len(item.value) for item in loaded))
                 return loaded
             case _:
                 return self._read_whole(one)
@@ -320,7 +320,7 @@ class OpenSnapshot:
 
     def _names_for_absence(self, key: DatabaseName) -> list[Loaded]:
         """Only complete lists of names show that a table does not exist (P6). While they rest, the database decides."""
-        if self._name_rests is not None and not self._name_rests.is_over(key):
+        if self._name_list_cooldowns is not None and not self._name_list_cooldowns.is_over(key):
             self.leaves_out = True
             return []
         return self._read(Wanted(key, Facet.TABLE_NAMES))
@@ -376,8 +376,8 @@ class OpenSnapshot:
         rows = self._partitions.pop(one, None)
         if not one.detail:
             pages = iter([rows]) if rows is not None else self._store.read_partition_pages(TableName(*key))
-            if self._rests:
-                pages = _with_rests(pages)
+            if self._throttled:
+                pages = _with_pauses(pages)
             try:
                 whole = PartitionSet.from_pages(keys, pages, complete=True, max_bytes=self._budget_bytes)
             except (SetTooLargeError, ForeignNameError):
@@ -389,8 +389,8 @@ class OpenSnapshot:
             return self._read_window(one, key, keys, one.detail[0])
         if rows is None:
             return []
-        asked: tuple[Values, ...] = one.detail
-        return [Loaded(one, Facet.PARTITIONS, SomePartitions(keys, asked, partitions_of_rows(rows)))]
+        requested: tuple[Values, ...] = one.detail
+        return [Loaded(one, Facet.PARTITIONS, SomePartitions(keys, requested, partitions_of_rows(rows)))]
 
     def _read_window(
         self, one: Wanted, key: TableName, keys: tuple[tuple[str, str], ...], window: Window
@@ -399,7 +399,7 @@ class OpenSnapshot:
         if found is None:
             return []
         try:
-            builder = builder_of_pages(keys, _with_rests(found.pages) if self._rests else found.pages)
+            builder = builder_of_pages(keys, _with_pauses(found.pages) if self._throttled else found.pages)
         except ForeignNameError:
             return []
         segments = segments_of(keys, builder, complete=True, covered=found.covered)
@@ -416,8 +416,8 @@ class OpenSnapshot:
             merged = self._store.statistics.get_aggregate_statistics(query, names)
             weight = weight_of_question(one.detail, partitions)
             return [Loaded(one, one.facet, merged, weight_of(merged), partitions=partitions, question_weight=weight)]
-        asked = names if one.facet is Facet.PARTITION_STATISTICS else None
-        found = self._store.read_column_statistics(TableName(*key), asked, columns, engine=engine)
+        requested = names if one.facet is Facet.PARTITION_STATISTICS else None
+        found = self._store.read_column_statistics(TableName(*key), requested, columns, engine=engine)
         weight = weight_of_question((engine, names), partitions)
         loaded = LoadedColumns.of(columns, found)
         return [Loaded(one, one.facet, loaded, partitions=partitions, question_weight=weight)]

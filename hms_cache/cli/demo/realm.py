@@ -16,7 +16,7 @@ _PATHS = ("/usr/sbin", "/usr/lib/mit/sbin")
 """Directories of these tools, in addition to PATH."""
 
 _STARTS_WITHIN_S = 30.0
-_LOOK_INTERVAL_S = 0.05
+_CHECK_INTERVAL_S = 0.05
 
 
 def tool(name: str) -> str | None:
@@ -71,7 +71,7 @@ class KerberosRealm:
             with socket.socket() as attempt:
                 if attempt.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
-            time.sleep(_LOOK_INTERVAL_S)
+            time.sleep(_CHECK_INTERVAL_S)
         self.close()
         raise HmsCacheError(f"the KDC did not start; its log is {self.directory / 'kdc.log'}")
 

@@ -40,7 +40,7 @@ class Authentication(ABC):
 
     __slots__ = ()
 
-    tells_secret = False
+    sends_secret = False
     """Whether it sends a secret with which anyone who reads it could authenticate."""
 
     tries_elsewhere = True
@@ -123,7 +123,7 @@ class Password(Authentication):
     """The name of a user in a directory, and a file with the password, or Hadoop's credential providers that contain it
     under the name of the user."""
 
-    tells_secret = True
+    sends_secret = True
     tries_elsewhere = False
 
     user: str
@@ -168,7 +168,7 @@ class BearerToken(Authentication):
     """An issuer's token (JWT), sent over HTTP: from a file, which is read for each request, the token itself, or the
     one in the environment."""
 
-    tells_secret = True
+    sends_secret = True
     tries_elsewhere = False
     by_http = True
 

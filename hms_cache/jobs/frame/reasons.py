@@ -11,7 +11,7 @@ LONGEST = 1_000
 
 _PYTHON = "Traceback (most recent call last)"
 _TASK = re.compile(r"most recent failure: Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): (.*)", re.DOTALL)
-_SAYS_NOTHING = frozenset({"", "None", "null"})
+_EMPTY_MESSAGES = frozenset({"", "None", "null"})
 
 
 def reason_of(error: BaseException) -> str:
@@ -39,7 +39,7 @@ def _texts(error: BaseException) -> Iterator[str]:
             yield from _java_texts(java)
         else:
             message = str(now.message if hasattr(now, "message") else now)
-            yield type(now).__name__ if message in _SAYS_NOTHING else _essence(message)
+            yield type(now).__name__ if message in _EMPTY_MESSAGES else _essence(message)
         now = now.__cause__
 
 
@@ -48,7 +48,7 @@ def _java_texts(java: Any) -> Iterator[str]:
         if java is None:
             return
         message = str(java.getMessage())
-        yield str(java.getClass().getName()) if message in _SAYS_NOTHING else _essence(message)
+        yield str(java.getClass().getName()) if message in _EMPTY_MESSAGES else _essence(message)
         java = java.getCause()
 
 

@@ -93,7 +93,7 @@ def plan_table(
     # One separate thread for all reads of the catalog: the database works while directories are listed.
     with ThreadPoolExecutor(1, "repair-catalog") as catalog:
 
-        def ask_where() -> Future[list[Place]]:
+        def read_places() -> Future[list[Place]]:
             return catalog.submit(lambda: list(known.notable(table, created_before_s)))
 
         names_read = catalog.submit(lambda: set(known.names(table)))
@@ -107,17 +107,17 @@ def plan_table(
                 comparison.compare(names_read.result(), waiting)
                 waiting.clear()
                 if where_read is None and scope.adds and comparison.candidates:
-                    where_read = ask_where()
+                    where_read = read_places()
         comparison.compare(names_read.result(), waiting)
         plan.listings = tree.listings
         if any(kind == NO_ROOT for kind, _, _ in plan.notes):
             return plan  # an unmounted file system has no partitions either
         candidates, absent = comparison.candidates, comparison.absent
         if where_read is None and (kept_s is not None or (scope.adds and candidates)):
-            where_read = ask_where()
-        looked_for = _without_unread(plan, absent, comparison.unread) if scope.drops else set()
-        if looked_for:
-            places = catalog.submit(lambda: list(known.places(table, looked_for))).result()
+            where_read = read_places()
+        searched = _without_unread(plan, absent, comparison.unread) if scope.drops else set()
+        if searched:
+            places = catalog.submit(lambda: list(known.places(table, searched))).result()
             _plan_drops(plan, places, directories, pool)
         elsewhere = {place.name: place for place in where_read.result()} if where_read is not None else {}
     if kept_s is not None:
@@ -175,14 +175,14 @@ def _without_unread(plan: TablePlan, absent: Collection[str], unread: Mapping[st
     perhaps a million, would send that many requests to a store that has just refused or throttled one."""
     if not unread:
         return set(absent)
-    looked_for: set[str] = set()
+    searched: set[str] = set()
     counts = dict.fromkeys(unread, 0)
     for name in absent:
         parts = name.split("/")
         beginnings = ("/".join(parts[:count]) for count in range(len(parts)))
         within = next((beginning for beginning in beginnings if beginning in unread), None)
         if within is None:
-            looked_for.add(name)
+            searched.add(name)
         else:
             counts[within] += 1
     plan.notes += [
@@ -190,7 +190,7 @@ def _without_unread(plan: TablePlan, absent: Collection[str], unread: Mapping[st
         for within, count in counts.items()
         if count
     ]
-    return looked_for
+    return searched
 
 
 def _retention(plan: TablePlan) -> float | None:
@@ -254,7 +254,7 @@ def missing(
     :param root: the table's directory.
     """
 
-    def look(change: Change) -> tuple[Change, bool, str]:
+    def inspect(change: Change) -> tuple[Change, bool, str]:
         try:
             location = Location.parse(change.location)
             if directories.exists(location):
@@ -267,7 +267,7 @@ def missing(
 
     gone: list[Change] = []
     undecided: list[tuple[Change, str]] = []
-    for change, exists, reason in pool.map(look, changes):
+    for change, exists, reason in pool.map(inspect, changes):
         if reason:
             undecided.append((change, reason))
         elif not exists:

@@ -108,7 +108,7 @@ def _lease(step: Step) -> Lease | None:
     targets = targets_of(step)
     if metastore is None or not targets:
         return None
-    return Lease(metastore, targets, who=f"hms-cache jobs {step.name}", wait_s=step.lease_wait_s)
+    return Lease(metastore, targets, agent_info=f"hms-cache jobs {step.name}", wait_s=step.lease_wait_s)
 
 
 def _work(step: Step, result: StepResult, lease: Lease | None, *, dry_run: bool) -> None:

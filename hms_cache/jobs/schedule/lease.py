@@ -56,7 +56,9 @@ class Lease:
     One thread sends heartbeats; only that thread uses `_client` once the lease is held.
     """
 
-    def __init__(self, metastore: str | Metastores, targets: Iterable[Target], *, who: str, wait_s: float = 0) -> None:
+    def __init__(
+        self, metastore: str | Metastores, targets: Iterable[Target], *, agent_info: str, wait_s: float = 0
+    ) -> None:
         """Acquires the lease on all targets or on none; waits at most `wait_s`.
 
         Raises LeaseBusyError, MetastoreUnavailableError, TException.
@@ -68,7 +70,7 @@ class Lease:
 
         try:
             self._timeout_s = timeout_s(self._client)
-            self._lock_id = self._acquire(list(targets), who, wait_s)
+            self._lock_id = self._acquire(list(targets), agent_info, wait_s)
         except BaseException:
             self._client.close()
             raise
@@ -79,9 +81,11 @@ class Lease:
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
         self._thread.start()
 
-    def _acquire(self, targets: list[Target], who: str, wait_s: float) -> int:
+    def _acquire(self, targets: list[Target], agent_info: str, wait_s: float) -> int:
         components = [_component(*target) for target in dict.fromkeys(targets)]
-        request = LockRequest(component=components, user=system_user(), hostname=socket.gethostname(), agentInfo=who)
+        request = LockRequest(
+            component=components, user=system_user(), hostname=socket.gethostname(), agentInfo=agent_info
+        )
         answer = self._client.call("lock", request)
         until_s = time.monotonic() + wait_s
         pause = threading.Event()

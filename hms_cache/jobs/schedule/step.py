@@ -20,7 +20,7 @@ from hms_cache.jobs.schedule.plan import Step
 _GRACE_S = 20.0
 """Time between SIGTERM and SIGKILL, in which Spark removes its files."""
 
-_LOOK_INTERVAL_S = 0.2
+_CHECK_INTERVAL_S = 0.2
 _TAIL_CHARACTERS = 2_000
 
 
@@ -55,10 +55,10 @@ class StepProcess:
         waited_s = 0.0
         while limit_s is None or waited_s < limit_s:
             try:
-                self._process.wait(_LOOK_INTERVAL_S)
+                self._process.wait(_CHECK_INTERVAL_S)
                 return True
             except subprocess.TimeoutExpired:
-                waited_s += _LOOK_INTERVAL_S
+                waited_s += _CHECK_INTERVAL_S
             if stop():
                 break
         self.end()

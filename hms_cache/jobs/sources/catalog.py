@@ -162,8 +162,8 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
         self._engine = engine
         schema = SCHEMAS[kind]
         self._positions = column_positions(schema if columns is None else columns, schema)
-        asked = {schema.names[position] for position in self._positions}
-        self._names_only = kind in _NAMES and asked <= _NAMES[kind]
+        requested = {schema.names[position] for position in self._positions}
+        self._names_only = kind in _NAMES and requested <= _NAMES[kind]
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Accepts the conditions that it can apply exactly, and returns the others to Spark."""

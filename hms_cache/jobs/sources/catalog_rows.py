@@ -179,8 +179,8 @@ def _limit(value: Any) -> str | None:
     if hasattr(value, "daysSinceEpoch"):
         return _text_of(_EPOCH_DAY, timedelta(days=value.daysSinceEpoch), value.daysSinceEpoch)
     if hasattr(value, "secondsSinceEpoch"):
-        moment = _EPOCH.replace(tzinfo=None)
-        return _text_of(moment, timedelta(seconds=value.secondsSinceEpoch), value.secondsSinceEpoch)
+        local_time = _EPOCH.replace(tzinfo=None)
+        return _text_of(local_time, timedelta(seconds=value.secondsSinceEpoch), value.secondsSinceEpoch)
     return str(value)
 
 

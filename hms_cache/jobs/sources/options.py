@@ -76,11 +76,11 @@ def chosen_columns(schema: StructType, options: Mapping[str, str]) -> StructType
     return StructType([schema[name] for name in dict.fromkeys(names or schema.names)])
 
 
-def column_positions(asked: StructType, schema: StructType) -> list[int]:
-    """Returns the indexes in `schema` of the columns of `asked`. Raises ConfigurationError for a column whose name or
-    type differs."""
+def column_positions(requested: StructType, schema: StructType) -> list[int]:
+    """Returns the indexes in `schema` of the columns of `requested`. Raises ConfigurationError for a column whose name
+    or type differs."""
     positions = []
-    for column in asked.fields:
+    for column in requested.fields:
         if column.name not in schema.names or column.dataType != schema[column.name].dataType:
             raise ConfigurationError(
                 f"the source has no column {column.name} {column.dataType.simpleString()}; it has "

@@ -335,10 +335,10 @@ def transform(slices: DataFrame, metastore: Metastores, sample_bytes: int | None
 
     :param sample_bytes: for units with more bytes, a sample of about this size is to be read.
     """
-    return slices.mapInArrow(_looker(for_tasks(metastore), sample_bytes), FOUND)
+    return slices.mapInArrow(_inspector(for_tasks(metastore), sample_bytes), FOUND)
 
 
-def _looker(
+def _inspector(
     metastore: Metastores, sample_bytes: int | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     import pyarrow
@@ -346,7 +346,7 @@ def _looker(
 
     schema = to_arrow_schema(FOUND)
 
-    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def inspect(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         lister = FigureLister()
         reader = MetastoreReader(metastore, fills_cache=False)
         try:
@@ -361,7 +361,7 @@ def _looker(
         finally:
             reader.close()
 
-    return look
+    return inspect
 
 
 class _Place(NamedTuple):
@@ -410,8 +410,8 @@ def reading_of(table: Table) -> str:
     if provider != "hive" and table.sd.serdeInfo is not None:
         # A table of Spark's own: options of its reader, except the location of the files.
         options = sorted((key, value) for key, value in (table.sd.serdeInfo.parameters or {}).items() if key != "path")
-    told = repr((columns, _storage(table.sd), provider, options))
-    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    description = repr((columns, _storage(table.sd), provider, options))
+    return hashlib.blake2b(description.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _storage(of: StorageDescriptor) -> tuple[object, ...]:
@@ -424,8 +424,8 @@ def _storage(of: StorageDescriptor) -> tuple[object, ...]:
     # As in Hive's `LazySerDeParameters`: a number is a character code.
     between = options.get("field.delim") or options.get("serialization.format") or "1"
     within = options.get("collection.delim") or options.get("colelction.delim")
-    told = tuple(options.get(name, default) for name, default in _OF_TEXT.items())
-    return of.inputFormat, library, chr(int(between)) if _CODE.fullmatch(between) else between, within, told
+    description = tuple(options.get(name, default) for name, default in _OF_TEXT.items())
+    return of.inputFormat, library, chr(int(between)) if _CODE.fullmatch(between) else between, within, description
 
 
 _CODE = re.compile(r"[0-9]{1,3}")

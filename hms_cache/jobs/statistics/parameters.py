@@ -165,13 +165,13 @@ def _bounds(hive_type: str, values: ColumnValues, total: Totals) -> tuple[str | 
         found = [text for text, count in (("false", values.falses), ("true", values.trues)) if count]
         return (found[0], found[-1]) if found else (None, None)
     if values.kind is StatisticsKind.TIMESTAMP:
-        return _moment(total.low_us), _moment(total.high_us)
+        return _timestamp(total.low_us), _timestamp(total.high_us)
     if values.kind.has_lengths:
         return None, None
     return _bound(hive_type, values.kind, values.low), _bound(hive_type, values.kind, values.high)
 
 
-def _moment(since_epoch_us: int | None) -> str | None:
+def _timestamp(since_epoch_us: int | None) -> str | None:
     if since_epoch_us is None:
         return None
     try:

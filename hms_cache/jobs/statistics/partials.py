@@ -140,8 +140,8 @@ def _figures(grouping: _Grouping, kind: StatisticsKind, values: pa.Array, hashed
     if kind.has_distinct_values:
         present = ~is_null
         # Hive counts seconds.
-        is_moment = kind is StatisticsKind.TIMESTAMP
-        hashes = hash_longs(hashed.drop_null().to_numpy() // 1_000_000) if is_moment else _hashes(hashed, present)
+        is_timestamp = kind is StatisticsKind.TIMESTAMP
+        hashes = hash_longs(hashed.drop_null().to_numpy() // 1_000_000) if is_timestamp else _hashes(hashed, present)
         figures["sketch"] = sketches_of_groups(grouping.groups[present], hashes, grouping.count)
     return figures
 

@@ -111,8 +111,10 @@ class TableWork:
             found = files.get(unit)
             if found is None or found.is_current:
                 return False
-            told = unit is not None and bool(changes.partitions) and tuple(values_of_name(unit)) in changes.partitions
-            return told or found.recorded is not None or (unit is None and changes.touched)
+            is_named = (
+                unit is not None and bool(changes.partitions) and tuple(values_of_name(unit)) in changes.partitions
+            )
+            return is_named or found.recorded is not None or (unit is None and changes.touched)
 
         self.lacking = len(lacking)
         if self.names is None:

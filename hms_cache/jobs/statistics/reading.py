@@ -84,7 +84,7 @@ def _date(_hive_type: str, text: str) -> date:
     return date(year, month, day)
 
 
-def _moment(_hive_type: str, text: str) -> datetime:
+def _timestamp(_hive_type: str, text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
@@ -100,7 +100,7 @@ _VALUES: Mapping[str, Callable[[str, str], object]] = {
     **dict.fromkeys(("float", "double"), _fraction),
     "decimal": _decimal,
     "date": _date,
-    "timestamp": _moment,
+    "timestamp": _timestamp,
     "boolean": _truth,
 }
 """For the types of partition keys that allow several spellings of a value. Raise ValueError or ArithmeticError for a

@@ -186,7 +186,7 @@ def record_table(
     :param write_id: of the writer of a transactional table, like `valid_write_ids`.
     :param is_any: whether the table may be another one with its name.
     """
-    asked = GetTableRequest(
+    requested = GetTableRequest(
         dbName=read.dbName,
         tblName=read.tableName,
         capabilities=CAPABILITIES,
@@ -194,7 +194,7 @@ def record_table(
     )
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            table: Table = client.call("get_table_req", asked).table
+            table: Table = client.call("get_table_req", requested).table
         except NoSuchObjectException:
             return GONE
         parameters = table.parameters or {}

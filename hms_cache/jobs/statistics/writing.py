@@ -207,7 +207,7 @@ def _writer(
 
     schema = to_arrow_schema(OUTCOME)
 
-    def told(outcomes: Sequence[dict[str, Any]]) -> pa.RecordBatch:
+    def outcome_batch(outcomes: Sequence[dict[str, Any]]) -> pa.RecordBatch:
         return pyarrow.RecordBatch.from_pylist([{"table": number, **one} for one in outcomes], schema)
 
     def write(portions: Iterator[_Portion]) -> Iterator[pa.RecordBatch]:
@@ -221,16 +221,16 @@ def _writer(
         with _Calls(target, columns, table, connections) as calls:
             for rows, left in portions:
                 if left:
-                    yield told([_outcome(partition=one, is_left=True) for one in left])
+                    yield outcome_batch([_outcome(partition=one, is_left=True) for one in left])
                 if not rows:
                     continue
                 for outcomes, done in calls.add(rows):
                     put_together(done)
-                    yield told(outcomes)
+                    yield outcome_batch(outcomes)
             for outcomes, done in calls.rest():
                 put_together(done)
-                yield told(outcomes)
-        yield told([_outcome(together=together.encoded(), totals=together.totals.encoded())])
+                yield outcome_batch(outcomes)
+        yield outcome_batch([_outcome(together=together.encoded(), totals=together.totals.encoded())])
 
     return write
 
@@ -330,9 +330,9 @@ class _Calls:
             failures, done = self._send(client, unchanged, statistics)
             late = self._overtaken(client, lister, [row for row, _ in done])
             done = [(row, one) for row, one in done if row["name"] not in late]
-            told = _outcome(written=len(done), rows=sum(row["rows"] for row, _ in done))
+            summary = _outcome(written=len(done), rows=sum(row["rows"] for row, _ in done))
             more = [_outcome(partition=name, failure=reason) for name, reason in (failures | late).items()]
-            return [*outcomes, told, *more], done
+            return [*outcomes, summary, *more], done
 
     @property
     def _is_one_of_several(self) -> bool:
@@ -350,15 +350,15 @@ class _Calls:
             failures = self._record(client, rows, statistics)
         except TException as error:
             if len(rows) == 1:
-                told = self._disclaim(client, rows) if is_written else None
-                return {rows[0]["name"]: "; ".join(filter(None, (reason_of(error), told)))}, []
+                disclaim_error = self._disclaim(client, rows) if is_written else None
+                return {rows[0]["name"]: "; ".join(filter(None, (reason_of(error), disclaim_error)))}, []
             half = len(rows) // 2
             failures, done = self._send(client, rows[:half], statistics[:half])
             others, more = self._send(client, rows[half:], statistics[half:])
             return failures | others, done + more
         # Written for another partition or table with this name, or for one that was altered.
-        told = self._disclaim(client, [row for row in rows if row["name"] in failures])
-        failures = {name: "; ".join(filter(None, (reason, told))) for name, reason in failures.items()}
+        disclaim_error = self._disclaim(client, [row for row in rows if row["name"] in failures])
+        failures = {name: "; ".join(filter(None, (reason, disclaim_error))) for name, reason in failures.items()}
         return failures, [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
 
     def _overtaken(self, client: MetastoreClient, lister: FigureLister, rows: list[dict[str, Any]]) -> Failures:
@@ -369,8 +369,8 @@ class _Calls:
         _, outcomes = _unchanged(rows, lister, None, self._target.partitions)
         # A failed listing decides nothing; the one before it matched.
         late = {one["partition"]: FILES_CHANGED for one in outcomes if one["failure"] == FILES_CHANGED}
-        told = self._disclaim(client, [row for row in rows if row["name"] in late])
-        return {name: "; ".join(filter(None, (reason, told))) for name, reason in late.items()}
+        disclaim_error = self._disclaim(client, [row for row in rows if row["name"] in late])
+        return {name: "; ".join(filter(None, (reason, disclaim_error))) for name, reason in late.items()}
 
     def _disclaim(self, client: MetastoreClient, rows: Sequence[dict[str, Any]]) -> str | None:
         """Withdraws claims of units whose statistics were written but do not match their files. Returns None, or the

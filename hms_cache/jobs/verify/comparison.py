@@ -25,7 +25,7 @@ from hms_cache.jobs.verify.objects import (
 )
 from hms_cache.values import frozen
 
-MOVING_LOOKS = 5
+MAX_COMPARISONS_WHILE_CHANGING = 5
 """Number of further checks of an object that changed during a check, before it is left undecided."""
 
 _LONGEST_TEXT = 500
@@ -76,7 +76,7 @@ def compare_unit(
     held = objects_of(server, unit, partition_names_of(before, unit.catalog))
     compared = len(before.keys() | held.keys())
     suspects = dict.fromkeys(_differing(held, before), 0)
-    looks = 0
+    comparisons = 0
     stored: Objects = before
     while suspects:
         after = objects_of(database, unit, None)
@@ -86,9 +86,9 @@ def compare_unit(
             elif not _differs(key, before, after):
                 suspects[key] += 1
         stored = after
-        looks += 1
+        comparisons += 1
         open_keys = [key for key, times in suspects.items() if times <= recheck.times]
-        if not open_keys or looks > recheck.times + MOVING_LOOKS:
+        if not open_keys or comparisons > recheck.times + MAX_COMPARISONS_WHILE_CHANGING:
             break
         recheck.wait(recheck.wait_s)
         event_id = database.last_event_id()

@@ -74,10 +74,10 @@ def objects_of(reader: CatalogReader, unit: Unit, partition_names: Mapping[Table
             of_table = TableName(unit.catalog, unit.database, name)
             found[ObjectKey("partitions", unit.database, name)] = reader.partition_names(of_table)
     for part in unit.ranges:
-        asked = part
+        requested = part
         if partition_names is not None:
-            asked = PartitionRange(part.table, names=tuple(partition_names.get(part.table, ())))
-        found.update(_partitions(reader, asked))
+            requested = PartitionRange(part.table, names=tuple(partition_names.get(part.table, ())))
+        found.update(_partitions(reader, requested))
     return found
 
 

@@ -32,20 +32,24 @@ EVENTS_OF_A_PAGE = 2_000
 log in memory."""
 
 _FILTERS = ("eventTypeSkipList", "eventTypeList", "catName", "dbName", "tableNames")
-Ask = Callable[[NotificationEventRequest], NotificationEventResponse]
+ReadEvents = Callable[[NotificationEventRequest], NotificationEventResponse]
 
 
-def shown_events(decisions: Decisions, request: NotificationEventRequest, ask: Ask) -> NotificationEventResponse:
-    """The answer to a request of a principal that is not a service; `ask` reads the log."""
+def shown_events(
+    decisions: Decisions, request: NotificationEventRequest, read_events: ReadEvents
+) -> NotificationEventResponse:
+    """The answer to a request of a principal that is not a service; `read_events` reads the log."""
     if all(getattr(request, name) is None for name in _FILTERS):
-        page = ask(NotificationEventRequest(request.lastEvent, request.maxEvents)).events
+        page = read_events(NotificationEventRequest(request.lastEvent, request.maxEvents)).events
         may = _visible(decisions, page)
         return NotificationEventResponse([one if seen else _hidden(one) for one, seen in zip(page, may, strict=True)])
     matches = _filter(request)
     wanted = request.maxEvents or 0
     last: NotificationEvent | None = None
     for _ in range(MAX_PAGES):
-        page = ask(NotificationEventRequest(last.eventId if last else request.lastEvent, EVENTS_OF_A_PAGE)).events
+        page = read_events(
+            NotificationEventRequest(last.eventId if last else request.lastEvent, EVENTS_OF_A_PAGE)
+        ).events
         if not page:
             return NotificationEventResponse([])
         last = page[-1]

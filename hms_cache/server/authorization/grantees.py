@@ -26,7 +26,7 @@ GRANTEES: Mapping[str, tuple[str | None, str, str]] = MappingProxyType(
 """By method: the request, and the fields that hold the user and the groups."""
 
 
-def tell_only_own(method: str, arguments: Any, user: str, decisions: Decisions) -> bool:
+def shows_only_own(method: str, arguments: Any, user: str, decisions: Decisions) -> bool:
     """Removes the grantees whose grants the user may not see from the request. Raises UndecidedError.
 
     Returns whether the answer differs from what the named grantee would get for the same request.

@@ -27,7 +27,7 @@ from hms_cache.server.authorization.answers import (
     secured,
 )
 from hms_cache.server.authorization.events import shown_events
-from hms_cache.server.authorization.grantees import tell_only_own
+from hms_cache.server.authorization.grantees import shows_only_own
 from hms_cache.server.authorization.objects import as_sent, constrained_beside, objects_of
 from hms_cache.server.authorization.rules import CHANGES_GRANTS, REPLACES, RULES, WITHOUT_CATALOGS, Rule, Way
 from hms_cache.server.calls import Call, HandlerFunction
@@ -132,7 +132,7 @@ class Guard:
     def may_wait(self, method: str) -> bool:
         """Whether deciding about a method may have to wait for another system."""
         rule = RULES.get(method)
-        if rule is None or not self.authorizer.asks_others or rule.way is Way.OPEN:
+        if rule is None or not self.authorizer.is_external or rule.way is Way.OPEN:
             return False
         return rule.way is not Way.MEMBER or self.authorizer.waits_for_members
 
@@ -155,7 +155,7 @@ class Guard:
             self._require(call, decisions, need, arguments)
         if (rule.way is not Way.METASTORE or method in ownership.RUN_BY) and ownership.names_owned(method, arguments):
             _check_owner(call, decisions, arguments)
-        if tell_only_own(method, arguments, call.session.user, decisions):
+        if shows_only_own(method, arguments, call.session.user, decisions):
             call.keep_no_answer()  # users of one decision class share it, and one may be the grantee
         if rule.way is Way.GRANTS:
             _check_grants(decisions, method, arguments, call.session)
@@ -173,7 +173,9 @@ class Guard:
             )
         if rule.way is Way.EVENTS and not decisions.allow(Action.SERVICE, METASTORE):
             return shown_events(
-                decisions, arguments.rqst, lambda asked: function(call, methods.get_next_notification_args(asked))
+                decisions,
+                arguments.rqst,
+                lambda requested: function(call, methods.get_next_notification_args(requested)),
             )
         try:
             answer = function(call, arguments)
@@ -275,10 +277,10 @@ def _check_grants(decisions: Decisions, method: str, arguments: Any, session: Se
             has_table = reference.objectType != HiveObjectType.DATABASE
             of = secured(reference.catName, reference.dbName, (reference.objectName or "") if has_table else None)
         words = str((info.privilege if info is not None else None) or "").split(",")
-        asked = {(None if revokes else word.strip(), of) for word in words} - allowed
-        if not all(decisions.may_grant(*one) for one in asked):
+        requested = {(None if revokes else word.strip(), of) for word in words} - allowed
+        if not all(decisions.may_grant(*one) for one in requested):
             raise AccessDenied(_denied(session, "change grants on", str(of)))
-        allowed |= asked
+        allowed |= requested
 
 
 def _order(one: SecuredObject) -> tuple[str, ...]:

@@ -144,7 +144,9 @@ class _Found:
         self.referenced: set[tuple[str | None, str | None]] = set()
         self.sources: set[SecuredObject] = set()
 
-    def look(self, struct: Any, catalogs: tuple[str, ...], databases: tuple[str, ...], tables: tuple[str, ...]) -> None:
+    def collect(
+        self, struct: Any, catalogs: tuple[str, ...], databases: tuple[str, ...], tables: tuple[str, ...]
+    ) -> None:
         """Takes the names of a struct. Names that it lacks are those of the enclosing struct."""
         plan = _plan(type(struct))
         named = tuple(_fold(text) for text in _texts(struct, plan.catalogs))
@@ -180,13 +182,13 @@ class _Found:
         inherited = (*named, *filter(None, marked), DEFAULT_CATALOG) if any(marked) else named or catalogs
         around = (inherited, tuple(here) or databases, own_tables or tables)
         if isinstance(struct, CreationMetadata):
-            self._look_at_sources(struct)
+            self._collect_sources(struct)
             return
         for name in plan.structs:
             for inner in _structs(getattr(struct, name)):
-                self.look(inner, *around)
+                self.collect(inner, *around)
 
-    def _look_at_sources(self, metadata: CreationMetadata) -> None:
+    def _collect_sources(self, metadata: CreationMetadata) -> None:
         """The sources of a materialized view are read, and cannot be dropped as long as the view exists.
 
         A source is in the catalog of the view, whatever catalog the request names. A name of three parts, or with a
@@ -241,7 +243,7 @@ def objects_of(arguments: Any) -> Named:
     and for too many catalogs.
     """
     found = _Found()
-    found.look(arguments, (), (), ())
+    found.collect(arguments, (), (), ())
     referenced = _in_each(found.catalogs, found.referenced) | found.sources
     names: list[tuple[str | None, str | None]] = []
     if found.tables:

@@ -19,8 +19,8 @@ OfTable = Callable[[Table], SecuredObject]
 
 def without_hidden_sources(decisions: Decisions, tables: list[Table], of: OfTable) -> list[Table]:
     """The same list if it holds nothing that may not be read; tables in it are copied, never changed."""
-    looked_at = tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables
-    sources = [source for table in looked_at for source in _sources(table)]
+    inspected = tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables
+    sources = [source for table in inspected for source in _sources(table)]
     if not sources:
         return tables
     objects = {of(source.table) for source in sources}

@@ -67,8 +67,8 @@ def specified_table(name: TableName, *, keeps_blanks: bool = False) -> Iterator[
     except NoSuchObjectException as error:
         if not is_of_table(error):
             raise
-        told = str(name.as_sent).lower() if keeps_blanks else str(name)
-        raise NoSuchObjectException(f"Specified catalog.database.table does not exist : {told}") from error
+        shown = str(name.as_sent).lower() if keeps_blanks else str(name)
+        raise NoSuchObjectException(f"Specified catalog.database.table does not exist : {shown}") from error
 
 
 def version(request: TBase) -> ReadVersion:

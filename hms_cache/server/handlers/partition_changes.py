@@ -314,8 +314,10 @@ def _alter_all(call: Call, name: TableName, partitions: list[Partition], writer:
     except InvalidOperationException as error:
         if error.message != NO_TABLE_TO_ALTER:
             raise
-        told = "InvalidObjectException(message:Unable to alter partitions because table or database does not exist.)"
-        raise InvalidOperationException(f"Alter partition operation failed: {told}") from error
+        message_text = (
+            "InvalidObjectException(message:Unable to alter partitions because table or database does not exist.)"
+        )
+        raise InvalidOperationException(f"Alter partition operation failed: {message_text}") from error
 
 
 def _alter(call: Call, name: TableName, partitions: list[Partition], writer: Writer) -> None:
@@ -455,7 +457,7 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
     if request.parts is not None and request.parts.names is not None:
         selection = ByNames(tuple(request.parts.names))
     elif request.parts is not None and request.parts.exprs is not None:
-        each = (expression(call, asked.expr) for asked in request.parts.exprs)
+        each = (expression(call, requested.expr) for requested in request.parts.exprs)
         selection = ByAnyExpression(tuple(ByExpression(one.expression, None, one.plain_text) for one in each))
     else:
         raise MetaException("DropPartitionsRequest names no partitions: neither names nor expressions are set")

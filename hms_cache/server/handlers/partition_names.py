@@ -9,9 +9,9 @@ from hms_cache.metadata.partition_names import parse_partition_name
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import specified_table
 from hms_cache.server.handlers.partitions import (
-    asked_in,
     check_not_empty,
     limit,
+    partition_query,
     positional,
     selected_by,
 )
@@ -56,7 +56,7 @@ def get_partition_names(call: Call, arguments: methods.get_partition_names_args)
 
 @handlers.read("fetch_partition_names_req")
 def fetch_partition_names_req(call: Call, arguments: methods.fetch_partition_names_req_args) -> list[str]:
-    return _all_names(call, asked_in(arguments.partitionReq, AllPartitions()))
+    return _all_names(call, partition_query(arguments.partitionReq, AllPartitions()))
 
 
 @handlers.read("get_partition_names_ps")
@@ -84,7 +84,7 @@ def get_partition_names_ps_req(
     call: Call, arguments: methods.get_partition_names_ps_req_args
 ) -> GetPartitionNamesPsResponse:
     request = arguments.req
-    query = asked_in(request, AllPartitions())
+    query = partition_query(request, AllPartitions())
     query = replace(query, table=query.table.as_stored)
     selection = _named_values(call, query.table, request.partValues)
     return GetPartitionNamesPsResponse(names=_names(call, replace(query, selection=selection)))
@@ -94,7 +94,7 @@ def get_partition_names_ps_req(
 def get_partition_names_req(call: Call, arguments: methods.get_partition_names_req_args) -> list[str]:
     request = arguments.req
     selection = selected_by(call, request) if request.expr != NO_CONDITION else AllPartitions()
-    query = asked_in(request, selection)
+    query = partition_query(request, selection)
     with specified_table(query.table):
         return _names(call, query, request.order or None)
 
@@ -120,7 +120,7 @@ def get_partition_values(call: Call, arguments: methods.get_partition_values_arg
         raise MetaException("The values of a partition key are asked for more than once")
     try:
         rows = call.stores.reads.partitions.get_partition_values(
-            asked_in(request, ByFilter(request.filter) if request.filter else AllPartitions()),
+            partition_query(request, ByFilter(request.filter) if request.filter else AllPartitions()),
             keys,
             distinct=request.applyDistinct is None or bool(request.applyDistinct),
             ascending=request.ascending is None or bool(request.ascending),

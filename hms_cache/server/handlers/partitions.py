@@ -13,7 +13,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.metadata.column_types import column_names
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import parse_partition_name, values_as_named, values_for_keys
-from hms_cache.server.calls import Call, HandlerTable, one_moment
+from hms_cache.server.calls import Call, HandlerTable, consistent_snapshot
 from hms_cache.server.handlers.names import is_of_table, requested_table, specified_table, table_name, version
 from hms_cache.server.handlers.partition_specs import group_partitions, listed_or_grouped
 from hms_cache.store.contract.partitions import (
@@ -92,7 +92,7 @@ def limit(value: int | None) -> int:
     return -1 if value is None or value < 0 else value
 
 
-def asked_in(request: TBase, selection: PartitionSelection) -> PartitionQuery:
+def partition_query(request: TBase, selection: PartitionSelection) -> PartitionQuery:
     """The query of a request struct: its table, limit, write ids and table id, and what it selects."""
     return PartitionQuery(
         requested_table(request), selection, limit(getattr(request, "maxParts", None)), version(request)
@@ -184,7 +184,7 @@ def get_partition_with_auth(call: Call, arguments: methods.get_partition_with_au
 
 
 @handlers.read("get_partition_by_name")
-@one_moment
+@consistent_snapshot
 def get_partition_by_name(call: Call, arguments: methods.get_partition_by_name_args) -> Partition:
     name = positional(arguments)
     return call.stores.reads.partitions.get_partition(name, partition_values(call, name, arguments.part_name))
@@ -211,7 +211,7 @@ def get_partitions(call: Call, arguments: methods.get_partitions_args) -> list[P
 @handlers.read("get_partitions_req")
 def get_partitions_req(call: Call, arguments: methods.get_partitions_req_args) -> PartitionsResponse:
     request = arguments.req
-    found = _all_partitions(call, asked_in(request, AllPartitions()), _projection(request))
+    found = _all_partitions(call, partition_query(request, AllPartitions()), _projection(request))
     return PartitionsResponse(partitions=without_columns(request, found))
 
 
@@ -277,7 +277,7 @@ def get_partitions_ps_with_auth_req(
     call: Call, arguments: methods.get_partitions_ps_with_auth_req_args
 ) -> GetPartitionsPsWithAuthResponse:
     request = arguments.req
-    query = asked_in(request, AllPartitions())
+    query = partition_query(request, AllPartitions())
     if request.partNames is not None:
         # Hive then returns these names only, none if the list is empty, and ignores the limit.
         query = replace(query, selection=_given_names(request.partNames), max_parts=-1)
@@ -301,7 +301,7 @@ def get_partitions_by_filter(call: Call, arguments: methods.get_partitions_by_fi
 @handlers.read("get_partitions_by_filter_req")
 def get_partitions_by_filter_req(call: Call, arguments: methods.get_partitions_by_filter_req_args) -> list[Partition]:
     request = arguments.req
-    found = _by_filter(call, asked_in(request, ByFilter(request.filter or "")), _projection(request))
+    found = _by_filter(call, partition_query(request, ByFilter(request.filter or "")), _projection(request))
     return without_columns(request, found)
 
 
@@ -317,7 +317,7 @@ def _given_names(names: list[str] | None) -> ByNames:
 
 
 @handlers.read("get_partitions_by_names_req")
-@one_moment
+@consistent_snapshot
 def get_partitions_by_names_req(
     call: Call, arguments: methods.get_partitions_by_names_req_args
 ) -> GetPartitionsByNamesResult:
@@ -372,7 +372,7 @@ def _with_statistics(
 @handlers.read("get_partitions_by_expr")
 def get_partitions_by_expr(call: Call, arguments: methods.get_partitions_by_expr_args) -> PartitionsByExprResult:
     request = arguments.req
-    query = asked_in(request, selected_by(call, request))
+    query = partition_query(request, selected_by(call, request))
     with specified_table(query.table):
         answer = call.stores.reads.partitions.get_partitions(query, projection=_projection(request))
     found = without_columns(request, answer.partitions)
@@ -380,12 +380,12 @@ def get_partitions_by_expr(call: Call, arguments: methods.get_partitions_by_expr
 
 
 @handlers.read("get_partitions_spec_by_expr")
-@one_moment
+@consistent_snapshot
 def get_partitions_spec_by_expr(
     call: Call, arguments: methods.get_partitions_spec_by_expr_args
 ) -> PartitionsSpecByExprResult:
     request = arguments.req
-    query = asked_in(request, selected_by(call, request))
+    query = partition_query(request, selected_by(call, request))
     with specified_table(query.table):
         answer = call.stores.reads.partitions.get_partitions(query, projection=_projection(request))
     found = without_columns(request, answer.partitions)
@@ -404,7 +404,7 @@ def _projection(request: Shaping) -> PartitionProjection | None:
 
 
 @handlers.read("get_partitions_pspec")
-@one_moment
+@consistent_snapshot
 def get_partitions_pspec(call: Call, arguments: methods.get_partitions_pspec_args) -> list[PartitionSpec]:
     if arguments.tbl_name is None:
         # Java fails with a null pointer here, and Hive's client tests expect the fault.
@@ -416,7 +416,7 @@ def get_partitions_pspec(call: Call, arguments: methods.get_partitions_pspec_arg
 
 
 @handlers.read("get_part_specs_by_filter")
-@one_moment
+@consistent_snapshot
 def get_part_specs_by_filter(call: Call, arguments: methods.get_part_specs_by_filter_args) -> list[PartitionSpec]:
     name = positional(arguments)
     found = _partitions(call, PartitionQuery(name, ByFilter(arguments.filter or ""), limit(arguments.max_parts)))
@@ -424,7 +424,7 @@ def get_part_specs_by_filter(call: Call, arguments: methods.get_part_specs_by_fi
 
 
 @handlers.read("get_partitions_with_specs")
-@one_moment
+@consistent_snapshot
 def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with_specs_args) -> GetPartitionsResponse:
     """Projected partitions by names, values or expressions (GetPartitionsFilterSpec; several filters are ANDed).
 
@@ -435,16 +435,18 @@ def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with
     request = arguments.request
     projection = None
     if request.projectionSpec is not None:
-        asked = request.projectionSpec
+        requested = request.projectionSpec
         projection = PartitionProjection(
-            tuple(asked.fieldList or ()), asked.includeParamKeyPattern or None, asked.excludeParamKeyPattern or None
+            tuple(requested.fieldList or ()),
+            requested.includeParamKeyPattern or None,
+            requested.excludeParamKeyPattern or None,
         )
     selection = _spec_selection(request.filterSpec, is_projected=projection is not None and bool(projection.fields))
-    who = grantee(request.user, request.groupNames) if request.withAuth else None
-    query = asked_in(request, selection)
+    requester = grantee(request.user, request.groupNames) if request.withAuth else None
+    query = partition_query(request, selection)
     try:
         table = call.stores.reads.tables.get_table(query.table, version=query.version)
-        found = _partitions(call, query, who, projection)
+        found = _partitions(call, query, requester, projection)
     except NoSuchObjectException as error:
         raise MetaException(error.message) from error
     found = call.stores.auxiliary.translation.partitions(found, lambda: table, request.processorCapabilities)

@@ -84,11 +84,11 @@ def grant_revoke_role(call: Call, arguments: methods.grant_revoke_role_args) -> 
     with _errors_as_in_hive():
         request, roles = arguments.request, call.stores.auxiliary.roles
         option = bool(request.grantOption)
-        who = request.roleName, request.principalName, request.principalType
+        grant = request.roleName, request.principalName, request.principalType
         if request.requestType == GrantRevokeType.GRANT:
-            roles.grant_role(*who, request.grantor, request.grantorType, grant_option=option)
+            roles.grant_role(*grant, request.grantor, request.grantorType, grant_option=option)
         elif request.requestType == GrantRevokeType.REVOKE:
-            roles.revoke_role(*who, grant_option=option)
+            roles.revoke_role(*grant, grant_option=option)
         else:
             raise MetaException(f"Unknown request type {request.requestType}")
         return GrantRevokeRoleResponse(success=True)

@@ -72,15 +72,15 @@ def _for_reader(found: Sequence[ColumnStatisticsObj] | None, engine: str | None)
 
 
 def _before_hive_4(statistics: ColumnStatisticsObj) -> ColumnStatisticsObj:
-    moments = None if statistics.statsData is None else statistics.statsData.timestampStats
-    if moments is None:
+    timestamps = None if statistics.statsData is None else statistics.statsData.timestampStats
+    if timestamps is None:
         return statistics
     numbers = LongColumnStatsData(
-        None if moments.lowValue is None else moments.lowValue.secondsSinceEpoch,
-        None if moments.highValue is None else moments.highValue.secondsSinceEpoch,
-        moments.numNulls,
-        moments.numDVs,
-        moments.bitVectors,
+        None if timestamps.lowValue is None else timestamps.lowValue.secondsSinceEpoch,
+        None if timestamps.highValue is None else timestamps.highValue.secondsSinceEpoch,
+        timestamps.numNulls,
+        timestamps.numDVs,
+        timestamps.bitVectors,
     )
     return ColumnStatisticsObj(statistics.colName, statistics.colType, ColumnStatisticsData(longStats=numbers))
 
@@ -102,7 +102,7 @@ def _existing(work: Callable[[], None], name: str) -> bool:
     return True
 
 
-def _asked_in(request: TableStatsRequest | PartitionsStatsRequest) -> StatisticsQuery:
+def _statistics_query(request: TableStatsRequest | PartitionsStatsRequest) -> StatisticsQuery:
     return StatisticsQuery(
         requested_table(request), request.colNames or (), request.engine or DEFAULT_ENGINE, version(request)
     )
@@ -146,7 +146,7 @@ def get_partition_column_statistics(
 def get_table_statistics_req(call: Call, arguments: methods.get_table_statistics_req_args) -> TableStatsResult:
     """Statistics that the reader may not use are left out; Hive's handler says nothing else about them."""
     request = arguments.request
-    query = _asked_in(request)
+    query = _statistics_query(request)
     with specified_table(query.table):
         found = call.stores.reads.statistics.get_table_column_statistics(query)
     return TableStatsResult(tableStats=_for_reader(_usable(found), request.engine))
@@ -163,7 +163,7 @@ def get_partitions_statistics_req(
     request = arguments.request
     if not request.partNames:
         return PartitionsStatsResult(partStats={})
-    query = _asked_in(request)
+    query = _statistics_query(request)
     with specified_table(query.table):
         found = call.stores.reads.statistics.get_partition_column_statistics(query, request.partNames)
     return PartitionsStatsResult(
@@ -178,7 +178,7 @@ def get_partitions_statistics_req(
 @handlers.read("get_aggr_stats_for")
 def get_aggr_stats_for(call: Call, arguments: methods.get_aggr_stats_for_args) -> AggrStats:
     request = arguments.request
-    query = _asked_in(request)
+    query = _statistics_query(request)
     with specified_table(query.table):
         found = call.stores.reads.statistics.get_aggregate_statistics(query, request.partNames or ())
     if request.engine is not None:

@@ -10,7 +10,7 @@ from hms_cache.cache.encoded_tables import EncodedTables
 from hms_cache.clock import stored_s
 from hms_cache.metadata.names import name_pattern
 from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.server.calls import Call, HandlerTable, audit_about, one_moment
+from hms_cache.server.calls import Call, HandlerTable, audit_about, consistent_snapshot
 from hms_cache.server.handlers.names import (
     database_name,
     optional_database_name,
@@ -107,7 +107,7 @@ def get_table_objects_by_name(call: Call, arguments: methods.get_table_objects_b
 
 
 @handlers.read("get_table_objects_by_name_req")
-@one_moment
+@consistent_snapshot
 def get_table_objects_by_name_req(call: Call, arguments: methods.get_table_objects_by_name_req_args) -> GetTablesResult:
     request = arguments.req
     if not request.dbName:
@@ -204,7 +204,7 @@ def get_table_names_by_filter(call: Call, arguments: methods.get_table_names_by_
 
 
 @handlers.read("get_tables_ext")
-@one_moment
+@consistent_snapshot
 def get_tables_ext(call: Call, arguments: methods.get_tables_ext_args) -> list[ExtendedTableInfo]:
     request = arguments.req
     name = database_name(request.database, request.catalog)
@@ -214,7 +214,7 @@ def get_tables_ext(call: Call, arguments: methods.get_tables_ext_args) -> list[E
     if request.limit and request.limit > 0:
         names = names[: request.limit]
     translation = call.stores.auxiliary.translation
-    if not translation.tells_access:
+    if not translation.reports_access:
         return [ExtendedTableInfo(tblName=table) for table in names]
     return [
         _extended(translation.table(table, request.processorCapabilities), request.requestedFields)
@@ -242,7 +242,7 @@ def get_materialized_views_for_rewriting(
 
 
 @handlers.read("get_all_materialized_view_objects_for_rewriting")
-@one_moment
+@consistent_snapshot
 def get_all_materialized_view_objects_for_rewriting(
     call: Call, arguments: methods.get_all_materialized_view_objects_for_rewriting_args
 ) -> list[Table]:

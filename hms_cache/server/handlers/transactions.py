@@ -41,10 +41,10 @@ def _forward(method: str, argument: str, store_method: str | None = None) -> Cal
 def _nothing(method: str) -> Callable[[Call, Any], Any]:
     """A handler without arguments."""
 
-    def ask(call: Call, arguments: Any) -> Any:
+    def handle(call: Call, arguments: Any) -> Any:
         return getattr(call.stores.transactions, method)()
 
-    return ask
+    return handle
 
 
 def _named(method: str) -> Callable[[Any], str]:
@@ -238,8 +238,8 @@ def _partitions(call: Call, table: TableName, names: Mapping[tuple[str, ...], st
     found: dict[tuple[str, ...], Partition] = {}
     if len(names) > 1:
         # In portions of what a request may ask for: that limit is not meant for this.
-        asked, size = tuple(names.values()), limit if limit > 0 else PARTITIONS_AT_A_TIME
-        for some in batches(asked, size):
+        requested, size = tuple(names.values()), limit if limit > 0 else PARTITIONS_AT_A_TIME
+        for some in batches(requested, size):
             answer = reads.get_partitions(PartitionQuery(table, ByNames(some)))
             found |= {tuple(partition.values): partition for partition in answer.partitions}
     for values in names:

@@ -111,7 +111,7 @@ class Caller(Protocol):
     """The connection behind: an asyncio.Protocol that reports its state."""
 
     has_refused_bytes: bool
-    unheard_refusal: str
+    one_way_refusal: str
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
 
@@ -266,8 +266,8 @@ class HttpLayer(Layer):
     def close(self) -> None:
         """Closes after everything written has been sent. A request without an answer gets an error."""
         upper = self._upper
-        if self._awaited and not self._closing and upper.unheard_refusal:
-            self._refuse(_Refusal(503, upper.unheard_refusal))
+        if self._awaited and not self._closing and upper.one_way_refusal:
+            self._refuse(_Refusal(503, upper.one_way_refusal))
             return
         # A one-way call may end the conversation: fb303's `shutdown` does.
         is_carried_out = bool(self._body_bytes) and self._is_done_with_what_came() and not upper.has_more()
@@ -466,8 +466,8 @@ class HttpLayer(Layer):
             return
         if upper.has_more() or not self._body_bytes:
             raise _Refusal(400, "the body is not a whole call of Thrift")
-        if upper.unheard_refusal:
-            raise _Refusal(503, upper.unheard_refusal)
+        if upper.one_way_refusal:
+            raise _Refusal(503, upper.one_way_refusal)
         self._respond(200, [_CONTENT, (b"content-length", b"0")], [])
         self._loop.call_soon(self._next_request)
 

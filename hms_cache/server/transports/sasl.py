@@ -216,7 +216,7 @@ class SaslLayer(Layer):
             return
         self._unsent.append(memoryview(data))
         self._unsent_bytes += len(data)
-        self._tell_upper()
+        self._notify_upper()
         self._send_by_turns()
 
     def send_slice(self) -> None:
@@ -240,7 +240,7 @@ class SaslLayer(Layer):
         elif self._closes_after_sending:
             self._lower.close()
         else:
-            self._tell_upper()
+            self._notify_upper()
 
     def _send_by_turns(self) -> None:
         is_possible = bool(self._unsent) and not self._unwrapping_bytes and not self._lower_paused
@@ -248,7 +248,7 @@ class SaslLayer(Layer):
             self._sends_later = True
             self._turns.later(self._address, self._sender)
 
-    def _tell_upper(self) -> None:
+    def _notify_upper(self) -> None:
         """Whether the connection may write: not while the client takes nothing, nor while bytes wait here."""
         paused = self._lower_paused or bool(self._unsent)
         if paused != self._upper_paused:
@@ -261,13 +261,13 @@ class SaslLayer(Layer):
     def pause_writing(self) -> None:
         """The client takes less than is sent."""
         self._lower_paused = True
-        self._tell_upper()
+        self._notify_upper()
 
     def resume_writing(self) -> None:
         """The client caught up."""
         self._lower_paused = False
         self._send_by_turns()
-        self._tell_upper()
+        self._notify_upper()
 
     def get_write_buffer_size(self) -> int:
         """Bytes that the client has not taken."""
@@ -382,11 +382,11 @@ class SaslLayer(Layer):
     def _refuse(self, error: AuthenticationError) -> None:
         self._end_in_vain(error.outcome, str(error), Negotiation.refusal(error))
 
-    def _end_in_vain(self, outcome: str, reason: str, told: bytes) -> None:
+    def _end_in_vain(self, outcome: str, reason: str, reply: bytes) -> None:
         """The timer stays, for a client that does not take the message."""
         self._counted = True
         self._port.failed(outcome, self._address, reason)
-        self._lower.write(told)
+        self._lower.write(reply)
         self.part()
 
     def _overdue(self) -> None:

@@ -267,15 +267,15 @@ class ScheduledQueries:
     def _judge_failures(self, transaction: WriteTransaction, query_id: int, now_s: int) -> None:
         """Disables a query, or skips some of its executions, after consecutive failures, as the settings require."""
         disable_count, skip_count = self._settings.scheduled_query_disable_count, self._settings.scheduled_query_skips
-        looked_at = max(disable_count, skip_count)
-        if looked_at <= 0:
+        considered = max(disable_count, skip_count)
+        if considered <= 0:
             return
         connection = transaction.connection
         states = connection.execute(
             select(_EXECUTIONS.STATE)
             .where(_EXECUTIONS.SCHEDULED_QUERY_ID == query_id)
             .order_by(_EXECUTIONS.SCHEDULED_EXECUTION_ID.desc())
-            .limit(looked_at)
+            .limit(considered)
         ).scalars()
         failures = 0
         for state in states:

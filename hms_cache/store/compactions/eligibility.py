@@ -126,16 +126,16 @@ def _closed(connection: Connection, tables: Iterable[_Table]) -> set[int]:
     closed = set()
     for table in tables:
         own, database = of_tables.get(table.table_id, {}), of_databases.get(table.database_id, {})
-        forbids = _says_no(database)
+        forbids = _forbids_compaction(database)
         if forbids is None:
-            forbids = _says_no(own)
+            forbids = _forbids_compaction(own)
         is_pending = any(_is_true(some.get(_FIRST_LOAD_PENDING)) for some in (own, database))
         if forbids or is_pending:
             closed.add(table.table_id)
     return closed
 
 
-def _says_no(parameters: Mapping[str, str | None]) -> bool | None:
+def _forbids_compaction(parameters: Mapping[str, str | None]) -> bool | None:
     """Whether automatic compactions are forbidden; None: not specified."""
     values = (parameters.get(key) for key in _NO_AUTO_COMPACTION)
     value = next((value for value in values if value is not None), None)
@@ -151,9 +151,9 @@ def _parameters(connection: Connection, owner: Column[Any], ids: Collection[int]
     columns = owner.table.c
     found: dict[int, dict[str, str | None]] = defaultdict(dict)
     for some in batches(sorted(ids), _IN_A_STATEMENT):
-        are_asked = columns.PARAM_KEY.in_([*_NO_AUTO_COMPACTION, _FIRST_LOAD_PENDING])
+        are_requested = columns.PARAM_KEY.in_([*_NO_AUTO_COMPACTION, _FIRST_LOAD_PENDING])
         rows = connection.execute(
-            select(owner, columns.PARAM_KEY, columns.PARAM_VALUE).where(owner.in_(some), are_asked)
+            select(owner, columns.PARAM_KEY, columns.PARAM_VALUE).where(owner.in_(some), are_requested)
         )
         for owner_id, key, value in rows:
             found[owner_id][key] = value

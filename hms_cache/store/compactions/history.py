@@ -331,10 +331,10 @@ def _delete_surplus(connection: Connection, context: TxnContext) -> int:
     seen: Counter[tuple[Any, ...]] = Counter()
     deleted = 0
     for some in batches(sorted(set(map(tuple, crowded)), key=repr), _PLACES_IN_A_STATEMENT):
-        are_asked = or_(*(and_(*(column == name for column, name in zip(place, one, strict=True))) for one in some))
+        are_requested = or_(*(and_(*(column == name for column, name in zip(place, one, strict=True))) for one in some))
         rows = connection.execute(
             # From the newest to the oldest.
-            select(H.CC_ID, *place, H.CC_STATE).where(are_asked).order_by(H.CC_ID.desc()).limit(_MAX_ENTRIES_READ)
+            select(H.CC_ID, *place, H.CC_STATE).where(are_requested).order_by(H.CC_ID.desc()).limit(_MAX_ENTRIES_READ)
         )
         surplus: list[int] = []
         for entry_id, *key in rows:

@@ -33,10 +33,10 @@ class MetadataReads(ABC):
     functions: FunctionReads
 
     @abstractmethod
-    def at_one_moment(self, ask: Callable[[MetadataReads], T]) -> T:
-        """Returns the result of `ask`, whose reads of the given store all show one moment (P1).
+    def in_one_snapshot(self, read: Callable[[MetadataReads], T]) -> T:
+        """Returns the result of `read`, whose reads of the given store all show one moment (P1).
 
-        `ask` may be called twice, so it must only read. Raises what `ask` raises, and DatabaseUnavailable.
+        `read` may be called twice, so it must only read. Raises what `read` raises, and DatabaseUnavailable.
         """
 
     @abstractmethod

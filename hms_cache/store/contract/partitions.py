@@ -16,9 +16,9 @@ NO_TABLE_TO_ALTER = "Unable to alter partition because table or database does no
 """Hive's text, which Hive embeds in other texts depending on the call."""
 
 
-def partitions_are_missing(asked: int, found: int) -> str:
+def partitions_are_missing(requested: int, found: int) -> str:
     """Hive's text if partitions to alter do not exist."""
-    return f"Alter partition operation failed: new parts size {asked} not matching with old parts size {found}"
+    return f"Alter partition operation failed: new parts size {requested} not matching with old parts size {found}"
 
 
 @frozen

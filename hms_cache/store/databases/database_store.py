@@ -22,7 +22,7 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import may_match
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
+from hms_cache.store.file_access import OUTSIDE, FileAccess, log_files_kept
 from hms_cache.store.objects.functions import drop_functions_of_database
 from hms_cache.store.replication_sources import is_source_of_replication
 from hms_cache.store.rows.database_rows import (
@@ -338,11 +338,11 @@ def _directories(context: StoreContext, files: FileAccess, database: Database) -
         own = warehouse.location(database.locationUri)
         locations = list(dict.fromkeys([warehouse.managed_database_location(database), own]))
     except MetaException as error:
-        tell_files_stay(what, [str(database.locationUri)], str(error.message))
+        log_files_kept(what, [str(database.locationUri)], str(error.message))
         return []
     allowed = {location: files.allow_deletion(location) for location in locations}
     outside = [location for location, found in allowed.items() if found is None and not warehouse.is_own_root(location)]
-    tell_files_stay(what, outside, OUTSIDE)
+    log_files_kept(what, outside, OUTSIDE)
     return [found for found in allowed.values() if found is not None]
 
 
@@ -363,7 +363,7 @@ def _plan_deletions(
     changes = context.warehouse.changes(transaction)
     wanted = [each for each in directories if not any(map(each.location.holds, stays))]
     shared = places_in_use(context, transaction.connection, [each.location for each in wanted])
-    tell_files_stay(f"database {database.catalogName}.{database.name} is dropped", sorted(shared, key=str), SHARED)
+    log_files_kept(f"database {database.catalogName}.{database.name} is dropped", sorted(shared, key=str), SHARED)
     going = [each for each in wanted if each.location not in shared]
     empty = [each for each in going if spared is not None and each.location.holds(spared)]
     whole = [each for each in going if each not in empty]

@@ -203,8 +203,8 @@ class Database:
         if self.id_blocks is not None:
             self.id_blocks.forget()
         self.close()
-        for told in self.renewal_listeners:
-            told()
+        for listener in self.renewal_listeners:
+            listener()
 
     def file_history(self) -> History:
         """The history of the embedded database. It changes when its file is replaced."""

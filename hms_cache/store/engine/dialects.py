@@ -131,7 +131,7 @@ def translate_error(context: ExceptionContext) -> None:
 
 def _leave_out_values(context: ExceptionContext, original: BaseException) -> None:
     """Removes values from error texts: databases quote what clients have sent, and what others have stored."""
-    told, diagnosis = str(original), getattr(original, "diag", None)
+    message, diagnosis = str(original), getattr(original, "diag", None)
     if diagnosis is not None and diagnosis.message_primary:
         # Further lines contain the refused row, the existing key, and parameters.
         hint = f"\nHINT: {diagnosis.message_hint}" if diagnosis.message_hint else ""
@@ -143,14 +143,14 @@ def _leave_out_values(context: ExceptionContext, original: BaseException) -> Non
     elif context.dialect.name in MYSQL_DIALECTS and len(original.args) == 2:
         number, text_of_server = original.args
         original.args = (number, without_values_on_mysql(number, str(text_of_server)))
-    if context.sqlalchemy_exception is not None and str(original) != told:
+    if context.sqlalchemy_exception is not None and str(original) != message:
         text, *rest = context.sqlalchemy_exception.args
-        context.sqlalchemy_exception.args = (str(text).replace(told, str(original)), *rest)
+        context.sqlalchemy_exception.args = (str(text).replace(message, str(original)), *rest)
 
 
-def without_values_on_mysql(number: object, told: str) -> str:
+def without_values_on_mysql(number: object, message: str) -> str:
     """An error's text without values. The error number tells whether the text contains any."""
-    return _without_quoted(told, "'") if number in _MYSQL_QUOTES_VALUES else told
+    return _without_quoted(message, "'") if number in _MYSQL_QUOTES_VALUES else message
 
 
 #: Errors with quoted values: duplicate entries, syntax errors (which quote the statement), and values of a wrong type,
@@ -166,12 +166,12 @@ _POSTGRESQL_DATA = "22"
 _PLACE = re.compile(r" for (?:key|column) (?:'[^' ]*'|`[^' ]*)(?: at row [0-9]+)?\Z")
 
 
-def _without_quoted(told: str, quote: str) -> str:
+def _without_quoted(message: str, quote: str) -> str:
     """A text without its quoted parts, except names in the schema. A value may contain quotes itself."""
-    outside, *pieces = told.split(quote)
+    outside, *pieces = message.split(quote)
     if not pieces or (len(pieces) % 2 == 0 and all(one.upper() in _names_of_schema() for one in pieces[::2])):
-        return told
-    place = _PLACE.search(told)
+        return message
+    place = _PLACE.search(message)
     if place is not None and place.start() > len(outside):
         return f"{outside}{quote}…{quote}{place[0]}"
     return f"{outside}{quote}…{quote}"

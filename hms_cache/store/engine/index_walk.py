@@ -66,7 +66,7 @@ class IndexWalk:
         self._clock = clock
         self._columns = first, second
         self._end: Place | None = None
-        self._rests_until_s = -math.inf
+        self._skipped_until_s = -math.inf
         self._part: Sequence[ColumnElement[bool]] = ()
 
     @property
@@ -77,7 +77,7 @@ class IndexWalk:
     def go_on(self, connection: Connection) -> None:
         """Advances to the next part, and after the last one to the first."""
         self._part = ()
-        if self._clock.monotonic_s() < self._rests_until_s:
+        if self._clock.monotonic_s() < self._skipped_until_s:
             return
         columns, begin = self._columns, self._end
         first, second = columns
@@ -104,4 +104,4 @@ class IndexWalk:
         finally:
             now_s = self._clock.monotonic_s()
             if (took_s := now_s - begun_s) > self._SHORT_S:
-                self._rests_until_s = now_s + min(took_s / self._MAX_OF_TIME, self._LONGEST_PAUSE_S)
+                self._skipped_until_s = now_s + min(took_s / self._MAX_OF_TIME, self._LONGEST_PAUSE_S)

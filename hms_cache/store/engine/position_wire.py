@@ -71,7 +71,7 @@ class PositionConnection:
             _packet(_TEXT, question.encode()) if statement is None else _packet(_EXECUTE, statement + _NO_CURSOR_ONCE)
         )
         self._last = LogHead(0, UNKNOWN_HISTORY)
-        self.first = self._ask_and_wait()
+        self.first = self._query()
         """The result of the first question."""
         sock.setblocking(False)
 
@@ -84,7 +84,7 @@ class PositionConnection:
         """The descriptor to watch for reading."""
         return self._socket.fileno()
 
-    def ask(self) -> None:
+    def send_query(self) -> None:
         """Sends the question. Raises DatabaseUnavailable if the connection is lost."""
         self._received = b""
         try:
@@ -125,7 +125,7 @@ class PositionConnection:
         """Closes the connection."""
         self._connection._force_close()
 
-    def _ask_and_wait(self) -> LogHead:
+    def _query(self) -> LogHead:
         try:
             self._socket.sendall(self._request)
         except OSError as error:

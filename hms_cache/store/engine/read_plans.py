@@ -63,7 +63,7 @@ def _carry_out(connection: Connection, plan: Plan[T]) -> T:
     try:
         questions = next(plan)
         while True:
-            questions = plan.send(ask_together(connection, questions))
+            questions = plan.send(fetch_together(connection, questions))
     except StopIteration as end:
         return cast(T, end.value)
 
@@ -101,7 +101,7 @@ def forget_waiting(connection: Connection) -> None:
 def side_by_side(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
     """Combines several plans into one. If some raise, the error of the first one counts."""
     results: list[Any] = [None] * len(plans)
-    asked: dict[int, Sequence[Question]] = {}
+    yielded: dict[int, Sequence[Question]] = {}
     answers: Sequence[Rows] = ()
     running = dict.fromkeys(range(len(plans)), 0)
     while running:
@@ -109,14 +109,16 @@ def side_by_side(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
         for number, count in list(running.items()):
             plan = plans[number]
             try:
-                asked[number] = plan.send(list(islice(rest, count))) if asked.get(number) is not None else next(plan)
+                yielded[number] = (
+                    plan.send(list(islice(rest, count))) if yielded.get(number) is not None else next(plan)
+                )
             except StopIteration as end:
                 results[number] = end.value
                 del running[number]
                 continue
-            running[number] = len(asked[number])
+            running[number] = len(yielded[number])
         if running:
-            answers = yield [question for number in running for question in asked[number]]
+            answers = yield [question for number in running for question in yielded[number]]
     return tuple(results)
 
 
@@ -145,13 +147,13 @@ def attempt(plan: Plan[T]) -> Plan[Outcome[T]]:
         return Outcome(None, error)
 
 
-def ask(question: Question) -> Plan[Rows]:
+def fetch(question: Question) -> Plan[Rows]:
     """Asks one question and returns its rows."""
     [rows] = yield [question]
     return rows
 
 
-def ask_together(connection: Connection, questions: Sequence[Question], *, ends: bool = False) -> list[Rows]:
+def fetch_together(connection: Connection, questions: Sequence[Question], *, ends: bool = False) -> list[Rows]:
     """Returns the rows of each question. `ends`: the last question also ends the transaction (of a load connection), if
     they are sent together. Raises what `Connection.execute` does."""
     if not questions:
@@ -162,16 +164,16 @@ def ask_together(connection: Connection, questions: Sequence[Question], *, ends:
         if connection.dialect.name == "postgresql":
             driver = cast("LimitedConnection", connection.connection.dbapi_connection)
             if driver.has_pipelines:
-                return _ask_in_a_pipeline(connection, driver, questions, ends)
+                return _fetch_in_pipeline(connection, driver, questions, ends)
     except DataError as error:
         # On MySQL the transaction and its snapshot continue after the error.
         if not is_uncomparable(error) or not any(one.compares_texts for one in questions):
             raise
-        return [_ask_alone(connection, one) for one in questions]
+        return [_fetch_alone(connection, one) for one in questions]
     return [connection.execute(one.query.statement, dict(one.values)).all() for one in questions]
 
 
-def _ask_alone(connection: Connection, question: Question) -> Rows:
+def _fetch_alone(connection: Connection, question: Question) -> Rows:
     try:
         [rows] = execute_directly(connection, [question[:2]])
     except DataError as error:
@@ -181,11 +183,11 @@ def _ask_alone(connection: Connection, question: Question) -> Rows:
     return cast(Rows, rows)
 
 
-def _ask_in_a_pipeline(
+def _fetch_in_pipeline(
     connection: Connection, driver: LimitedConnection, questions: Sequence[Question], ends: bool
 ) -> list[Rows]:
     dialect = connection.dialect
     filled = [question.query.with_values(dialect, question.values) for question in questions]
     shown = "; ".join(text for text, _ in filled)
-    found = executed_as_one(connection, shown, lambda: driver.ask_together(filled, ends=ends))
+    found = executed_as_one(connection, shown, lambda: driver.fetch_in_pipeline(filled, ends=ends))
     return [question.query.rows(dialect, rows) for question, rows in zip(questions, found, strict=True)]

@@ -289,7 +289,7 @@ class WriteTransaction:
         log_with_ids(self.connection, [{**row, "EVENT_ID": id_} for id_, row in enumerate(rows, start=first)])
         return first
 
-    def tell_committed(self) -> None:
+    def notify_committed(self) -> None:
         """Tells those to whom the write was announced that it is committed."""
         if self.announced is not None and self.last_event_id is not None:
             self.announced.committed(self.last_event_id - len(self._events) + 1, self.last_event_id)
@@ -405,7 +405,7 @@ def _write_once(
             _commit(transaction)
             if transaction.has_events:
                 crash_point(CrashPoint.AFTER_COMMIT)
-                _do_all("after the commit", [transaction.tell_committed])
+                _do_all("after the commit", [transaction.notify_committed])
     except CommitOutcomeUnknown:
         ids.close(used=True)
         assert transaction is not None

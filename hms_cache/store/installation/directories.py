@@ -94,8 +94,8 @@ def check_directories(findings: Findings, warehouse: Warehouse, database: Databa
     if not known.has_partitions:
         but = " (those outside of their tables' directories were)" if known.has_others else ""
         unfinished.append(f"partitions: there are more than {_MAX_PARTITIONS:,}{but}")
-    for what, look in (("directories without a row", _tell_orphans), ("rows without a directory", _tell_missing)):
-        if not look(findings, warehouse, known):
+    for what, report in (("directories without a row", _report_orphans), ("rows without a directory", _report_missing)):
+        if not report(findings, warehouse, known):
             unfinished.append(what)
     if unfinished:
         findings.warning(
@@ -162,7 +162,7 @@ def _locations_of_partitions(connection: Connection, *, only_elsewhere: bool = F
     return connection.execute(statement.limit(_MAX_PARTITIONS + 1)).scalars().all()
 
 
-def _tell_orphans(findings: Findings, warehouse: Warehouse, known: _Known) -> bool:
+def _report_orphans(findings: Findings, warehouse: Warehouse, known: _Known) -> bool:
     """Returns False if not everything could be checked."""
     budget = _Budget(warehouse)
     orphans: list[AllowedLocation] = []
@@ -235,7 +235,7 @@ def _described(warehouse: Warehouse, place: AllowedLocation) -> str:
     return f"{place} ({size}{age})"
 
 
-def _tell_missing(findings: Findings, warehouse: Warehouse, known: _Known) -> bool:
+def _report_missing(findings: Findings, warehouse: Warehouse, known: _Known) -> bool:
     budget = _Budget(warehouse)
     missing: list[Location] = []
     is_whole = True

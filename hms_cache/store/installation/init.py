@@ -119,13 +119,13 @@ def alone_with_the_schema(database: Database, connection: Connection) -> Iterato
     if database.dialect != "mysql":
         yield
         return
-    asked = {"name": f"{_INIT_LOCK_NAME} {database.url.database}"[:64], "wait": _INIT_LOCK_WAIT_S}
-    if connection.execute(text("SELECT GET_LOCK(:name, :wait)"), asked).scalar() != 1:
+    requested = {"name": f"{_INIT_LOCK_NAME} {database.url.database}"[:64], "wait": _INIT_LOCK_WAIT_S}
+    if connection.execute(text("SELECT GET_LOCK(:name, :wait)"), requested).scalar() != 1:
         raise DatabaseUnavailable("another server is creating the schema and does not come to an end")
     try:
         yield
     finally:
-        connection.execute(text("SELECT RELEASE_LOCK(:name)"), {"name": asked["name"]})
+        connection.execute(text("SELECT RELEASE_LOCK(:name)"), {"name": requested["name"]})
         connection.commit()
 
 

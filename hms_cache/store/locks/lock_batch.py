@@ -15,8 +15,8 @@ from hms_cache.store.locks.lock_rows import beat_locks, grant, lock_row, note_bl
 from hms_cache.store.locks.lock_rules import LockRow, LockTarget
 from hms_cache.store.locks.locking import (
     INSERT_LOCKS,
-    AskedLock,
     Conflict,
+    ValidatedLockRequest,
     add_components,
     answer_and_rows,
     conflict_in_database,
@@ -31,7 +31,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import CheckLockRequest, LockRes
 L = HIVE_LOCKS.c
 T = TXNS.c
 
-LockCall = AskedLock | CheckLockRequest | UnlockRequest
+LockCall = ValidatedLockRequest | CheckLockRequest | UnlockRequest
 
 Outcome = LockResponse | Exception | None
 """The outcome of a call: an exception is raised to its client; None is the result of `unlock`."""
@@ -63,12 +63,12 @@ class LockBatch:
         self._unlocked: dict[int, list[int]] = {}
         """Numbers of the calls by lock, as in `_checked`."""
         self._checked: dict[int, list[int]] = {}
-        self._asked: dict[int, AskedLock] = {}
+        self._requested: dict[int, ValidatedLockRequest] = {}
         """Requests by number of the call, in the order of arrival."""
         for number, call in enumerate(calls):
             match call:
-                case AskedLock():
-                    self._asked[number] = call
+                case ValidatedLockRequest():
+                    self._requested[number] = call
                 case CheckLockRequest():
                     self._checked.setdefault(call.lockid, []).append(number)
                 case _:
@@ -78,26 +78,28 @@ class LockBatch:
         if self._unlocked:
             self._unlock()
         waiting = self._beat_and_find_waiting()
-        if not waiting and not self._asked:
+        if not waiting and not self._requested:
             return self._outcomes
         external_ids: dict[int, int] = {}
         now = 0
-        if self._asked:
-            add_components(self._connection, [asked for asked in self._asked.values() if asked.txn_id > 0])
-            first = take_id(self._connection, NEXT_LOCK_ID.c.NL_NEXT, len(self._asked))
-            external_ids = dict(zip(self._asked, range(first, first + len(self._asked)), strict=True))
+        if self._requested:
+            add_components(
+                self._connection, [requested for requested in self._requested.values() if requested.txn_id > 0]
+            )
+            first = take_id(self._connection, NEXT_LOCK_ID.c.NL_NEXT, len(self._requested))
+            external_ids = dict(zip(self._requested, range(first, first + len(self._requested)), strict=True))
             now = read_now_ms(self._connection)
         last = max([one.lock_id for one in waiting] + list(external_ids.values()), default=0)
         targets = [target for one in waiting for target in one.targets]
-        targets += [target for asked in self._asked.values() for target in asked.targets]
+        targets += [target for requested in self._requested.values() for target in requested.targets]
         conflicts = Conflicts(self._connection, read_earlier_locks(self._connection, last, targets))
         if waiting:
             self._grant_waiting(waiting, conflicts)
-        if self._asked:
+        if self._requested:
             self._insert(external_ids, now, conflicts)
         return self._outcomes
 
-    def _tell(self, numbers: Iterable[int], outcome: Outcome) -> None:
+    def _set_outcomes(self, numbers: Iterable[int], outcome: Outcome) -> None:
         for number in numbers:
             self._outcomes[number] = outcome
 
@@ -107,7 +109,7 @@ class LockBatch:
         lock_ids = {"lock_ids": sorted(self._unlocked)}
         self._connection.execute(UNLOCK, lock_ids)
         for lock_id, txn_id in self._connection.execute(STILL_HELD, lock_ids):
-            self._tell(self._unlocked[lock_id], held_by_txn_error(lock_id, txn_id))
+            self._set_outcomes(self._unlocked[lock_id], held_by_txn_error(lock_id, txn_id))
 
     # Heartbeats
 
@@ -117,8 +119,10 @@ class LockBatch:
         rows = rows_of_locks(self._connection, self._checked) if self._checked else {}
         self._refuse_unknown(rows)
         txn_of = {lock_id: int(found[0].HL_TXNID) for lock_id, found in rows.items()}
-        states = self._lock_txns({*txn_of.values(), *(asked.txn_id for asked in self._asked.values())} - {0})
-        self._refuse_asked_of_ended(states)
+        states = self._lock_txns(
+            {*txn_of.values(), *(requested.txn_id for requested in self._requested.values())} - {0}
+        )
+        self._refuse_requested_of_ended(states)
         self._refuse_checked_of_ended(states, rows, txn_of)
         if alive := {txn_id for txn_id in txn_of.values() if txn_id > 0}:
             self._connection.execute(_BEAT_TXNS, {"ids": sorted(alive)})
@@ -128,20 +132,20 @@ class LockBatch:
 
     def _refuse_unknown(self, rows: Mapping[int, Any]) -> None:
         for lock_id in self._checked.keys() - rows.keys():
-            self._tell(self._checked[lock_id], no_such_lock_error(lock_id))
+            self._set_outcomes(self._checked[lock_id], no_such_lock_error(lock_id))
 
-    def _refuse_asked_of_ended(self, states: Mapping[int, str]) -> None:
-        for number, asked in list(self._asked.items()):
-            if asked.txn_id > 0 and states.get(asked.txn_id) != TXN_OPEN:
-                self._outcomes[number] = not_open_error(asked.txn_id, states.get(asked.txn_id))
-                del self._asked[number]
+    def _refuse_requested_of_ended(self, states: Mapping[int, str]) -> None:
+        for number, requested in list(self._requested.items()):
+            if requested.txn_id > 0 and states.get(requested.txn_id) != TXN_OPEN:
+                self._outcomes[number] = not_open_error(requested.txn_id, states.get(requested.txn_id))
+                del self._requested[number]
 
     def _refuse_checked_of_ended(
         self, states: Mapping[int, str], rows: dict[int, list[Any]], txn_of: dict[int, int]
     ) -> None:
         for lock_id, txn_id in list(txn_of.items()):
             if txn_id > 0 and states.get(txn_id) != TXN_OPEN:
-                self._tell(self._checked[lock_id], not_open_error(txn_id, states.get(txn_id)))
+                self._set_outcomes(self._checked[lock_id], not_open_error(txn_id, states.get(txn_id)))
                 del rows[lock_id], txn_of[lock_id]
 
     def _answer_granted(self, rows: Mapping[int, list[Any]]) -> list[WaitingLock]:
@@ -149,7 +153,7 @@ class LockBatch:
         waiting = []
         for lock_id, found in rows.items():
             if all(row.HL_LOCK_STATE == LOCK_ACQUIRED for row in found):
-                self._tell(self._checked[lock_id], LockResponse(lockid=lock_id, state=LockState.ACQUIRED))
+                self._set_outcomes(self._checked[lock_id], LockResponse(lockid=lock_id, state=LockState.ACQUIRED))
             else:
                 waiting.append(WaitingLock(lock_id, found, self._checked[lock_id]))
         return waiting
@@ -176,7 +180,7 @@ class LockBatch:
         for one in waiting:
             conflict = conflicts.of(one.lock_id, one.txn_id, one.targets)
             state = LockState.ACQUIRED if conflict is None else LockState.WAITING
-            self._tell(one.calls, LockResponse(lockid=one.lock_id, state=state))
+            self._set_outcomes(one.calls, LockResponse(lockid=one.lock_id, state=state))
             if conflict is None:
                 granted.append(one)
                 continue
@@ -198,14 +202,14 @@ class LockBatch:
     def _answer(self, external_ids: dict[int, int], now: int | None, conflicts: Conflicts) -> list[dict[str, Any]]:
         """Answers the new requests, and returns the rows to insert."""
         rows: list[dict[str, Any]] = []
-        for number, asked in self._asked.items():
-            external_id, txn_id = external_ids[number], asked.txn_id
-            answer, own = answer_and_rows(asked, external_id, now, partial(conflicts.of, external_id, txn_id))
+        for number, requested in self._requested.items():
+            external_id, txn_id = external_ids[number], requested.txn_id
+            answer, own = answer_and_rows(requested, external_id, now, partial(conflicts.of, external_id, txn_id))
             self._outcomes[number] = answer
             if own:
                 conflicts.add(
                     LockRow(external_id, position, txn_id, target, own[0]["HL_LOCK_STATE"])
-                    for position, target in enumerate(asked.targets, start=1)
+                    for position, target in enumerate(requested.targets, start=1)
                 )
             rows += own
         return rows

@@ -23,7 +23,7 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.locks import locking, unlocking
 from hms_cache.store.locks.lock_batch import LockBatch, LockCall, Outcome
 from hms_cache.store.locks.lock_packets import LockPackets
-from hms_cache.store.locks.locking import AskedLock, asked_lock
+from hms_cache.store.locks.locking import ValidatedLockRequest, validated_lock_request
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CheckLockRequest,
@@ -56,7 +56,7 @@ def carry_out_requests(
     calls: dict[int, LockCall] = {}
     for number, request in enumerate(requests):
         try:
-            calls[number] = asked_lock(request) if isinstance(request, LockRequest) else request
+            calls[number] = validated_lock_request(request) if isinstance(request, LockRequest) else request
         except (MetaException, NoSuchTxnException) as error:
             outcomes[number] = error
     for number, outcome in zip(calls, carry_out(transaction, context, list(calls.values())), strict=True):
@@ -73,10 +73,10 @@ def carry_out(transaction: WriteTransaction, context: TxnContext, calls: Sequenc
 
 def lock(transaction: WriteTransaction, context: TxnContext, request: LockRequest) -> LockResponse:
     """Like `locking.lock`."""
-    asked = asked_lock(request)
-    if len(asked.targets) > _MAX_COMPONENTS_IN_A_PACKET or not takes_direct_statements(transaction.connection):
-        return locking.lock(transaction.connection, asked)
-    return _answered(_alone(transaction, asked))
+    requested = validated_lock_request(request)
+    if len(requested.targets) > _MAX_COMPONENTS_IN_A_PACKET or not takes_direct_statements(transaction.connection):
+        return locking.lock(transaction.connection, requested)
+    return _answered(_alone(transaction, requested))
 
 
 def check_lock(transaction: WriteTransaction, context: TxnContext, request: CheckLockRequest) -> LockResponse:
@@ -94,7 +94,9 @@ def unlock(transaction: WriteTransaction, context: TxnContext, request: UnlockRe
         unlocking.unlock(transaction.connection, request)
 
 
-def _alone(transaction: WriteTransaction, call: AskedLock | CheckLockRequest | UnlockRequest) -> LockResponse | None:
+def _alone(
+    transaction: WriteTransaction, call: ValidatedLockRequest | CheckLockRequest | UnlockRequest
+) -> LockResponse | None:
     [outcome] = LockPackets(transaction, [call]).carry_out()
     if isinstance(outcome, Exception):
         raise outcome

@@ -97,74 +97,76 @@ class LockPackets(LockBatch):
         if self._checked:
             packet.add("beat", _BEAT_OUTSIDE, {"ids": sorted(self._checked)})
             packet.add("rows", _ROWS, {"lock_ids": sorted(self._checked)})
-        of_txns = {asked.txn_id for asked in self._asked.values()} - {0}
-        if self._asked and not (self._checked and of_txns):
-            self._ask(packet, of_txns, unless=sorted(self._checked))
-        packet.send(self._transaction, commits=not self._checked and not self._asked)
+        of_txns = {requested.txn_id for requested in self._requested.values()} - {0}
+        if self._requested and not (self._checked and of_txns):
+            self._add_requested(packet, of_txns, unless=sorted(self._checked))
+        packet.send(self._transaction, commits=not self._checked and not self._requested)
         for lock_id, txn_id in packet.rows("held"):
-            self._tell(self._unlocked[lock_id], held_by_txn_error(lock_id, txn_id))
+            self._set_outcomes(self._unlocked[lock_id], held_by_txn_error(lock_id, txn_id))
         rows = rows_by_lock(packet.rows("rows"))
         self._refuse_unknown(rows)
         txn_of = {lock_id: int(found[0].HL_TXNID) for lock_id, found in rows.items()}
         of_checked = set(txn_of.values()) - {0}
-        is_asked = "take" in packet.names and packet["take"].rows > 0
-        if of_checked or (self._asked and not is_asked):
+        is_requested = "take" in packet.names and packet["take"].rows > 0
+        if of_checked or (self._requested and not is_requested):
             packet = _Packet()
             if locked := of_txns | of_checked:
                 packet.add("states", _LOCK_TXNS, {"txn_ids": sorted(locked)})
             if of_checked:
                 packet.add("beat", _BEAT_OPEN_TXNS, {"ids": sorted(of_checked)})
-            if self._asked and not is_asked:
-                self._ask(packet, set())
+            if self._requested and not is_requested:
+                self._add_requested(packet, set())
             packet.send(self._transaction)
         states = dict(packet.rows("states"))
         self._refuse_checked_of_ended(states, rows, txn_of)
         waiting = self._answer_granted(rows)
-        if self._asked:
-            self._answer_asked(packet, states)
+        if self._requested:
+            self._answer_requested(packet, states)
         if waiting:
-            self._look_again(waiting)
+            self._recheck(waiting)
         return self._outcomes
 
-    def _ask(self, packet: _Packet, of_txns: set[int], unless: Sequence[int] = ()) -> None:
+    def _add_requested(self, packet: _Packet, of_txns: set[int], unless: Sequence[int] = ()) -> None:
         """Adds the queries for new requests. `of_txns`: transactions that still have to be locked. No id is allocated
         if one of the locks `unless` belongs to a transaction."""
         if of_txns:
             packet.add("states", _LOCK_TXNS, {"txn_ids": sorted(of_txns)})
-        self._writing = writing_txns(self._asked.values())
+        self._writing = writing_txns(self._requested.values())
         if self._writing:
             query, values = write_ids_query(self._writing)
             packet.add("write_ids", _direct(query), values)
-        count = {"count": len(self._asked)}
+        count = {"count": len(self._requested)}
         if unless:
             packet.add("take", _TAKE_UNLESS, {**count, "unless": unless})
         else:
             packet.add("take", _TAKE, count)
-        packet.add("conflicts", *self._conflicts_of_asked())
+        packet.add("conflicts", *self._conflicts_of_requested())
 
-    def _conflicts_of_asked(self) -> tuple[DirectQuery, Mapping[str, Any]]:
+    def _conflicts_of_requested(self) -> tuple[DirectQuery, Mapping[str, Any]]:
         """The query for locks that block the new requests. For one request on few tables the oldest lock is sufficient,
         unless reads must not wait."""
-        first, *more = self._asked.values()
+        first, *more = self._requested.values()
         if not more and len(first.targets) <= _FEW_TARGETS and not first.request.zeroWaitReadEnabled:
             query, values = earlier_locks_query(_ABOVE_ALL, first.txn_id, first.targets, limit=1)
             return _direct(query), values
-        shape, values = question_about(_ABOVE_ALL, [one for asked in self._asked.values() for one in asked.targets])
+        shape, values = question_about(
+            _ABOVE_ALL, [one for requested in self._requested.values() for one in requested.targets]
+        )
         return direct_query(*shape), values
 
-    def _answer_asked(self, packet: _Packet, states: Mapping[int, str]) -> None:
+    def _answer_requested(self, packet: _Packet, states: Mapping[int, str]) -> None:
         taken = packet["take"]
         if not taken.rows:
             raise RuntimeError(f"counter table {NEXT_LOCK_ID.name} has no row")
-        drawn = len(self._asked)
-        self._refuse_asked_of_ended(states)
+        drawn = len(self._requested)
+        self._refuse_requested_of_ended(states)
         statements: list[Statement] = []
-        if drawn > len(self._asked):
-            statements.append((_TAKE, {"count": len(self._asked) - drawn}))
+        if drawn > len(self._requested):
+            statements.append((_TAKE, {"count": len(self._requested) - drawn}))
         writing = [one for one in self._writing if states.get(one[0]) == TXN_OPEN]
         if writing:
             statements.append((_INSERT_COMPONENTS, component_rows(writing, packet.rows("write_ids"))))
-        ids = dict(zip(self._asked, range(taken.last_id, taken.last_id + drawn), strict=False))
+        ids = dict(zip(self._requested, range(taken.last_id, taken.last_id + drawn), strict=False))
         conflicts = Conflicts(self._connection, earlier_locks(packet.rows("conflicts")))
         rows = self._answer(ids, None, conflicts)
         for (state, is_of_txn), statement in _INSERT_LOCKS.items():
@@ -172,7 +174,7 @@ class LockPackets(LockBatch):
                 statements.append((statement, alike))
         self._transaction.leave_for_commit(statements)
 
-    def _look_again(self, waiting: Sequence[WaitingLock]) -> None:
+    def _recheck(self, waiting: Sequence[WaitingLock]) -> None:
         """Checks whether waiting locks can be granted now."""
         targets = [target for one in waiting for target in one.targets]
         shape, values = question_about(max(one.lock_id for one in waiting), targets)

@@ -62,7 +62,7 @@ _OPERATION_OF_OLD_CLIENTS = {SHARED_WRITE: UPDATE, EXCLUSIVE_WRITE: UPDATE, EXCL
 
 
 @frozen
-class AskedLock:
+class ValidatedLockRequest:
     """A lock request whose components have been validated."""
 
     request: LockRequest
@@ -77,7 +77,7 @@ Conflict = tuple[int, LockRow]
 """Position of the first component that must wait, and the oldest lock that it waits for."""
 
 
-def asked_lock(request: LockRequest) -> AskedLock:
+def validated_lock_request(request: LockRequest) -> ValidatedLockRequest:
     """Validates the request.
 
     Raises MetaException (no component, or an incomplete one), NoSuchTxnException (an id below 0).
@@ -89,28 +89,28 @@ def asked_lock(request: LockRequest) -> AskedLock:
         # The rows would belong to a transaction that nobody can end, so they could never be released.
         raise not_open_error(txn_id, None)
     targets = [_target_of(component) for component in request.component]
-    return AskedLock(request, txn_id, targets + _other_spellings(targets))
+    return ValidatedLockRequest(request, txn_id, targets + _other_spellings(targets))
 
 
-def lock(connection: Connection, asked: AskedLock) -> LockResponse:
+def lock(connection: Connection, requested: ValidatedLockRequest) -> LockResponse:
     """Requests all locks at once; returns ACQUIRED or WAITING, or NOT_ACQUIRED if the request must not wait.
 
     In a transaction it also records what the transaction is about to write (TXN_COMPONENTS). Raises NoSuchTxnException,
     TxnAbortedException.
     """
-    txn_id = asked.txn_id
+    txn_id = requested.txn_id
     now: int | None = None
     if txn_id > 0:
         now = lock_open_txn(connection, txn_id)
-        add_components(connection, [asked])
-    elif len(asked.targets) > 1:
+        add_components(connection, [requested])
+    elif len(requested.targets) > 1:
         now = read_now_ms(connection)
     external_id = take_id(connection, NEXT_LOCK_ID.c.NL_NEXT)
 
     def conflict_of(targets: Sequence[LockTarget]) -> Conflict | None:
         return conflict_in_database(connection, external_id, txn_id, targets)
 
-    answer, rows = answer_and_rows(asked, external_id, now, conflict_of)
+    answer, rows = answer_and_rows(requested, external_id, now, conflict_of)
     if now is None:
         connection.execute(_INSERT_NEW_LOCK[answer.state], rows[0])
     elif rows:
@@ -148,17 +148,17 @@ def _other_spellings(targets: Iterable[LockTarget]) -> list[LockTarget]:
 # What the transaction is about to write
 
 
-def add_components(connection: Connection, asked: Iterable[AskedLock]) -> None:
+def add_components(connection: Connection, requested: Iterable[ValidatedLockRequest]) -> None:
     """Records what the transactions of these requests are about to write. Their rows in TXNS are locked."""
-    if not (writing := writing_txns(asked)):
+    if not (writing := writing_txns(requested)):
         return
     found = connection.execute(*write_ids_query(writing))
     connection.execute(INSERT_COMPONENTS, component_rows(writing, found))
 
 
-def writing_txns(asked: Iterable[AskedLock]) -> list[WritingTxn]:
+def writing_txns(requested: Iterable[ValidatedLockRequest]) -> list[WritingTxn]:
     """What the transactions of these requests are about to write."""
-    return [(one.txn_id, written) for one in asked if one.txn_id > 0 and (written := _written(one))]
+    return [(one.txn_id, written) for one in requested if one.txn_id > 0 and (written := _written(one))]
 
 
 def component_rows(writing: Iterable[WritingTxn], found: Iterable[Any]) -> list[dict[str, Any]]:
@@ -174,10 +174,10 @@ WritingTxn = tuple[int, Sequence[_Written]]
 """A transaction and its writes."""
 
 
-def _written(asked: AskedLock) -> list[_Written]:
+def _written(requested: ValidatedLockRequest) -> list[_Written]:
     return [
         (component, target, operation)
-        for component, target in zip(asked.request.component, asked.targets, strict=False)
+        for component, target in zip(requested.request.component, requested.targets, strict=False)
         if (operation := _operation_of(component, target)) is not None and target.table is not None
     ]
 
@@ -284,35 +284,38 @@ def conflict_in_database(
 
 
 def answer_and_rows(
-    asked: AskedLock, external_id: int, now: int | None, conflict_of: Callable[[Sequence[LockTarget]], Conflict | None]
+    requested: ValidatedLockRequest,
+    external_id: int,
+    now: int | None,
+    conflict_of: Callable[[Sequence[LockTarget]], Conflict | None],
 ) -> tuple[LockResponse, list[dict[str, Any]]]:
     """The reply to a request with this id, and the rows to insert: none if the request is refused.
 
     `conflict_of` finds the oldest lock before this id that blocks targets. Without `now` the rows have no times: the
     statement that inserts them sets these.
     """
-    conflict = conflict_of(asked.targets)
-    if conflict is not None and asked.txn_id > 0:
-        blocker = _blocker_not_waited_for(asked, conflict[1], conflict_of)
+    conflict = conflict_of(requested.targets)
+    if conflict is not None and requested.txn_id > 0:
+        blocker = _blocker_not_waited_for(requested, conflict[1], conflict_of)
         if blocker is not None:
-            text = _refusal_text(asked.request, blocker)
+            text = _refusal_text(requested.request, blocker)
             return LockResponse(lockid=external_id, state=LockState.NOT_ACQUIRED, errorMessage=text), []
     state = LockState.ACQUIRED if conflict is None else LockState.WAITING
-    return LockResponse(lockid=external_id, state=state), _lock_rows(asked, external_id, now, conflict)
+    return LockResponse(lockid=external_id, state=state), _lock_rows(requested, external_id, now, conflict)
 
 
 def _blocker_not_waited_for(
-    asked: AskedLock, blocker: LockRow, conflict_of: Callable[[Sequence[LockTarget]], Conflict | None]
+    requested: ValidatedLockRequest, blocker: LockRow, conflict_of: Callable[[Sequence[LockTarget]], Conflict | None]
 ) -> LockRow | None:
     """The earlier lock because of which the request is refused instead of waiting; None if it may wait.
 
     With `zeroWaitReadEnabled` reads do not wait; a request waits if only its writes are blocked.
     """
-    if asked.request.exclusiveCTAS:
+    if requested.request.exclusiveCTAS:
         return blocker
-    if not asked.request.zeroWaitReadEnabled:
+    if not requested.request.zeroWaitReadEnabled:
         return None
-    reads = [target for target in asked.targets if target.lock_type == SHARED_READ]
+    reads = [target for target in requested.targets if target.lock_type == SHARED_READ]
     conflict = conflict_of(reads) if reads else None
     return None if conflict is None else conflict[1]
 
@@ -339,8 +342,10 @@ _INSERT_NEW_LOCK = {
 """One row, with the time of its insertion. With expressions, PyMySQL would send several rows as several statements."""
 
 
-def _lock_rows(asked: AskedLock, external_id: int, now: int | None, conflict: Conflict | None) -> list[dict[str, Any]]:
-    request, txn_id = asked.request, asked.txn_id
+def _lock_rows(
+    requested: ValidatedLockRequest, external_id: int, now: int | None, conflict: Conflict | None
+) -> list[dict[str, Any]]:
+    request, txn_id = requested.request, requested.txn_id
     rows: list[dict[str, Any]] = [
         {
             "HL_LOCK_EXT_ID": external_id,
@@ -358,7 +363,7 @@ def _lock_rows(asked: AskedLock, external_id: int, now: int | None, conflict: Co
             "HL_BLOCKEDBY_EXT_ID": None,
             "HL_BLOCKEDBY_INT_ID": None,
         }
-        for position, target in enumerate(asked.targets)
+        for position, target in enumerate(requested.targets)
     ]
     if now is not None:
         # The heartbeat of a lock in a transaction is the transaction's.

@@ -53,9 +53,9 @@ def held_by_txn_error(lock_id: int, txn_id: int) -> TxnOpenException:
     )
 
 
-_IS_ASKED = L.HL_LOCK_EXT_ID == bindparam("lock_id")
-_UNLOCK = delete(HIVE_LOCKS).where(_IS_ASKED, may_be_unlocked())
-_HELD = select(L.HL_TXNID).where(_IS_ASKED).limit(1)
+_IS_REQUESTED = L.HL_LOCK_EXT_ID == bindparam("lock_id")
+_UNLOCK = delete(HIVE_LOCKS).where(_IS_REQUESTED, may_be_unlocked())
+_HELD = select(L.HL_TXNID).where(_IS_REQUESTED).limit(1)
 
 
 def heartbeat(connection: Connection, request: HeartbeatRequest) -> None:

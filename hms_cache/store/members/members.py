@@ -70,7 +70,7 @@ class MembersRead(NamedTuple):
     history: History | None
 
 
-class Look(NamedTuple):
+class MemberPresence(NamedTuple):
     """What a server that is not a member sees."""
 
     has_table: bool
@@ -125,7 +125,7 @@ def has_table(database: Database) -> bool:
         return inspect(connection).has_table(HMS_CACHE_MEMBERS.name)
 
 
-def look(database: Database, *, knows_table: bool = False) -> Look:
+def read_presence(database: Database, *, knows_table: bool = False) -> MemberPresence:
     """Whether any member exists, with or without a lease. One statement if the table is known to exist.
 
     :raises DatabaseUnavailable: the database does not answer.
@@ -134,15 +134,15 @@ def look(database: Database, *, knows_table: bool = False) -> Look:
     try:
         with database.checking() as connection:
             if not knows_table and not inspect(connection).has_table(HMS_CACHE_MEMBERS.name):
-                return Look(False, False, history or session_now(database, connection))
+                return MemberPresence(False, False, history or session_now(database, connection))
             if history is not None:
-                return Look(True, bool(connection.execute(select(_ANY)).scalar_one()), history)
+                return MemberPresence(True, bool(connection.execute(select(_ANY)).scalar_one()), history)
             is_any, text = connection.execute(select(_ANY, _history_column(database, connection))).one()
-            return Look(True, bool(is_any), history_of(connection.info, connection.dialect.name, text))
+            return MemberPresence(True, bool(is_any), history_of(connection.info, connection.dialect.name, text))
     except DBAPIError:
         if not knows_table or has_table(database):
             raise
-        return look(database)  # dropped manually, or by restoring an older dump
+        return read_presence(database)  # dropped manually, or by restoring an older dump
 
 
 def join(database: Database, row: MemberRow, *, last_epoch: int = 0, may_be_first: bool = True) -> JoinResult:

@@ -335,9 +335,9 @@ def _require_keys_of_parents(connection: Connection, find: _Finder, wanted: Sequ
             raise MetaException(
                 "Trying to define foreign key but there are no primary keys or unique keys for referenced table"
             )
-        asked = frozenset((key.pkcolumn_name, types[key.fkcolumn_name]) for key in some)
-        columns = "".join(f"{column}:{kind};" for column, kind in sorted(asked))
-        if asked not in known:
+        requested = frozenset((key.pkcolumn_name, types[key.fkcolumn_name]) for key in some)
+        columns = "".join(f"{column}:{kind};" for column, kind in sorted(requested))
+        if requested not in known:
             possible = ", ".join(sorted("".join(f"{c}:{t};" for c, t in sorted(key)) for key in known))
             raise MetaException(
                 f"Foreign key references {columns} but no corresponding primary key or unique key exists. "

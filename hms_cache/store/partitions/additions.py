@@ -283,7 +283,9 @@ def prepare_added(
         _inherit_parameters(context, table, partition)
     allowed = files.allow_making_all([location for _, location, _ in places])
     if gathers_statistics(context, table):
-        unknown = (name for name, location, is_told in places if not is_told and files.allow(location) is None)
+        unknown = (
+            name for name, location, has_location in places if not has_location and files.allow(location) is None
+        )
         for name in unknown:
             _doubt_claims(partitions[name], options)
     return [

@@ -20,7 +20,7 @@ from hms_cache.store.contract.partitions import (
 )
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
+from hms_cache.store.file_access import OUTSIDE, FileAccess, log_files_kept
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
@@ -117,7 +117,7 @@ def _places_of_no_other(
     root = warehouse.location(row.table.sd.location)
     shared = places_of_other_partitions(context, transaction.connection, row, root, named)
     what = f"partitions of {qualified(row.table.catName, row.table.dbName, row.table.tableName)} are dropped softly"
-    tell_files_stay(what, sorted(shared, key=str), SHARED)
+    log_files_kept(what, sorted(shared, key=str), SHARED)
     return [(name, text) for name, text in places if parsed.get(text) not in shared]
 
 
@@ -205,7 +205,7 @@ def plan_data_deletion(
         [each for each in wanted if each.location not in shared], skip_trash=skip_trash
     )
     what = f"partitions of {qualified(table.catName, table.dbName, table.tableName)} are dropped"
-    tell_files_stay(what, outside, OUTSIDE)
-    tell_files_stay(what, sorted(shared, key=str), SHARED)
+    log_files_kept(what, outside, OUTSIDE)
+    log_files_kept(what, sorted(shared, key=str), SHARED)
     deepest_first = sorted(above, key=lambda each: each.location.path.count("/"), reverse=True)
     changes.remove_empty_directories_after_commit(deepest_first)

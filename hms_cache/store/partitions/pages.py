@@ -12,7 +12,7 @@ from hms_cache.batches import batches
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Question, ask_together
+from hms_cache.store.engine.read_plans import Question, fetch_together
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.store.partitions.partitioned_tables import (
@@ -75,7 +75,7 @@ def count_partitions(context: StoreContext, known_tables: KnownTables, table: Ta
     database = context.database
 
     def read(connection: Connection) -> int:
-        counted, found = ask_together(connection, questions, ends=not database.in_snapshot)
+        counted, found = fetch_together(connection, questions, ends=not database.in_snapshot)
         known_tables.saw(table, partitioned_table(table, found))
         return int(counted[0][0]) if counted else 0
 

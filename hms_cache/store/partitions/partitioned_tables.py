@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, select
 from hms_cache.expressions import PartitionKey
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out
+from hms_cache.store.engine.read_plans import Plan, Question, carry_out, fetch
 from hms_cache.store.schema import DBS, PARTITION_KEYS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from hms_cache.values import frozen
@@ -73,7 +73,7 @@ def find_partitioned_table(connection: Connection, table: TableName) -> Partitio
 
 def partitioned_table_plan(table: TableName) -> Plan[PartitionedTable]:
     """Like `find_partitioned_table`, as a plan."""
-    found = partitioned_table(table, (yield from ask(partitioned_table_question(table))))
+    found = partitioned_table(table, (yield from fetch(partitioned_table_question(table))))
     if found is None:
         raise NoSuchObjectException(f"{table.as_sent} table not found")
     return found

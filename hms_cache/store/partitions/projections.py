@@ -29,7 +29,7 @@ _DEEPEST = 5
 """Parts into which a path is split at most; valid paths have up to three. Each part takes 100 bytes or more of
 memory."""
 
-_LONGEST_TOLD = 200
+_LONGEST_REPORTED = 200
 """Characters of an invalid path that an exception quotes."""
 
 _MAX_SHOWN = 20
@@ -65,7 +65,7 @@ def _tree(paths: Sequence[str]) -> _Tree:
     for path in paths:
         parts = path.split(".", _DEEPEST)
         if not _is_path(parts):
-            unknown[path[:_LONGEST_TOLD]] = None
+            unknown[path[:_LONGEST_REPORTED]] = None
             continue
         branch = tree
         for part in parts[:-1]:
@@ -75,8 +75,8 @@ def _tree(paths: Sequence[str]) -> _Tree:
         else:
             branch[parts[-1]] = {}
     if unknown:
-        told = ", ".join(sorted(unknown)[:_MAX_SHOWN])
-        raise MetaException(f"Invalid partition fields in the projection spec[{told}]")
+        text = ", ".join(sorted(unknown)[:_MAX_SHOWN])
+        raise MetaException(f"Invalid partition fields in the projection spec[{text}]")
     return tree
 
 

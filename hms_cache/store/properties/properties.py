@@ -102,12 +102,12 @@ class Properties(PartOfStore):
         except ValueError as error:
             raise MetaException(f"The properties of {key}: {error}") from error
         now_s = self._context.clock.epoch_s()
-        moment = f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(now_s))}.{int(now_s * 1000) % 1000:03d}"
+        timestamp = f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(now_s))}.{int(now_s * 1000) % 1000:03d}"
         values = {
             # Hive compares it to find out whether a map has changed.
             "PROPERTY_VALUE": str(uuid.uuid5(uuid.NAMESPACE_OID, content.hex())),
             "PROPERTYCONTENT": content,
-            "DESCRIPTION": f"Metastore property {'created' if row is None else 'updated'} {moment}",
+            "DESCRIPTION": f"Metastore property {'created' if row is None else 'updated'} {timestamp}",
         }
         values = features_of(connection).writable(METASTORE_DB_PROPERTIES, values)
         if row is not None:

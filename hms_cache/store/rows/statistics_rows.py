@@ -46,7 +46,7 @@ _NO_BIT_VECTOR = b"HL"
 
 def statistics_columns(table: Table, features: SchemaFeatures, *, bit_vectors: bool, histograms: bool) -> list[Any]:
     """The columns that `statistics_of_row` reads. The two large ones are null unless requested."""
-    left_out = {name for name, asked in (("BIT_VECTOR", bit_vectors), ("HISTOGRAM", histograms)) if not asked}
+    left_out = {name for name, requested in (("BIT_VECTOR", bit_vectors), ("HISTOGRAM", histograms)) if not requested}
     return [
         features.column(table.c[name]) if name not in left_out else _null_of(table, name, features) for name in _NAMES
     ]

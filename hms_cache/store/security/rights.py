@@ -47,7 +47,7 @@ class GrantedRights(PartOfStore):
     def rights_by_database(self, user: str, groups: frozenset[str] = NO_GROUPS) -> Rights:
         """Like `rights`, with rights on tables once per database."""
         return run_read(
-            self._database, lambda connection: _rights(connection, user, METASTORE, groups, are_told_apart=False)
+            self._database, lambda connection: _rights(connection, user, METASTORE, groups, distinguishes_tables=False)
         )
 
     def has_tables_of_others(self, user: str, database: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> bool:
@@ -84,7 +84,7 @@ def _rights(
     at_most: int | None = None,
     *,
     among: frozenset[str] | None = None,
-    are_told_apart: bool = True,
+    distinguishes_tables: bool = True,
 ) -> Rights:
     if within.table is not None:
         among = frozenset((within.table,))
@@ -95,10 +95,10 @@ def _rights(
     rights: set[Right] = set()
     tables: set[SecuredObject] = set()
     rows = 0
-    table_name = TBLS.c.TBL_NAME if are_told_apart else _SOME_TABLE
+    table_name = TBLS.c.TBL_NAME if distinguishes_tables else _SOME_TABLE
     only = None if among is None else [name for name in possible if name in among]
     parts = [*_of_few(names, within, possible), *_of_tables(names, within, possible, only, table_name, at_most)]
-    for *place, word, is_said, grantable, principal, kind in connection.execute(union_all(*parts)):
+    for *place, privilege, is_explicit, grantable, principal, kind in connection.execute(union_all(*parts)):
         of = SecuredObject(*(name or None for name in place))
         rows += of.table is not None
         # A collation may match other names: only equal ones count.
@@ -109,13 +109,15 @@ def _rights(
         if of.table is not None:
             tables.add(of)
         if principal in of_kind.get(kind, ()):
-            if word == OWNER and of.table is None and (principal, kind) == (PUBLIC, "ROLE"):
-                word = SHARED
-            rights.update(Right(one, of, bool(grantable)) for one in (_words(word) if is_said else [word]))
+            if privilege == OWNER and of.table is None and (principal, kind) == (PUBLIC, "ROLE"):
+                privilege = SHARED
+            rights.update(
+                Right(one, of, bool(grantable)) for one in (_privileges(privilege) if is_explicit else [privilege])
+            )
     return Rights(roles, frozenset(rights), frozenset(tables), is_whole=at_most is None or rows < at_most)
 
 
-def _words(text: str | None) -> list[str]:
+def _privileges(text: str | None) -> list[str]:
     """The words of a privilege, which may be any text, except those with a special meaning here."""
     words = (text or "").upper().split(",")
     return ["SELECT", "INSERT", "UPDATE", "DELETE"] if "ALL" in words else [one for one in words if one not in FACTS]
@@ -196,7 +198,7 @@ def _select(place: tuple[Any, Any, Any], word: Any, grantable: Any, principal: t
         database.label("database_name"),
         table.label("table_name"),
         cast(literal_column(f"'{word}'") if is_fact else word, _NAME).label("word"),
-        literal_column("0" if is_fact else "1").label("is_said"),
+        literal_column("0" if is_fact else "1").label("is_explicit"),
         grantable.label("grantable"),
         cast(principal[0], _NAME).label("principal"),
         cast(principal[1], _NAME).label("kind"),

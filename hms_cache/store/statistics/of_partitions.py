@@ -155,7 +155,7 @@ def _write_partitions(
     new_rows: list[dict[str, Any]] = []
     parameter_changes: list[ParameterChange] = []
     written: dict[tuple[int, str, str], None] = {}
-    told: list[tuple[Sequence[str], ColumnStatistics, Mapping[str, str] | None]] = []
+    changed: list[tuple[Sequence[str], ColumnStatistics, Mapping[str, str] | None]] = []
     aborted = aborted_writers(transaction.connection, table, rows.write_ids)
     for index, name in enumerate(rows.names):
         own = by_name[name]
@@ -179,9 +179,9 @@ def _write_partitions(
         before = rows.parameters[index]
         after = parameters_after(table, before, columns, rows.write_ids[index], writer, aborted, unbounded)
         parameter_changes.append(ParameterChange(part_id, before, after))
-        told.append((rows.values(index), own, after))
+        changed.append((rows.values(index), own, after))
     for event in context.messages.build_update_partition_column_statistics_each(
-        table, told, write_id=writer.event_write_id
+        table, changed, write_id=writer.event_write_id
     ):
         transaction.append_event(event)
     _delete_written(transaction, rows.part_ids, written)
@@ -232,8 +232,8 @@ def _delete_written(
     old = [
         cs_id
         for batch in batches(sorted(part_ids), IDS_IN_A_STATEMENT)
-        for cs_id, part_id, who, column in transaction.connection.execute(statement, {"ids": list(batch)})
-        if (part_id, who, column) in written
+        for cs_id, part_id, engine, column in transaction.connection.execute(statement, {"ids": list(batch)})
+        if (part_id, engine, column) in written
     ]
     if old:
         delete_ids(transaction.connection, statistics.CS_ID, old)

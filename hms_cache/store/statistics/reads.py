@@ -45,13 +45,13 @@ class StatisticsReader:
         self, table_id: int, columns: Iterable[str], engine: str
     ) -> list[tuple[ColumnStatisticsObj, int]]:
         """(statistics, time in epoch seconds) of the requested columns that have any, unordered. One statement."""
-        asked = {column.lower() for column in columns}
+        requested = {column.lower() for column in columns}
         statement = self._of(TAB_COL_STATS, engine).where(TAB_COL_STATS.c.TBL_ID == bindparam("table_id"))
         parameters: dict[str, Any] = {"table_id": table_id, "engine": engine}
-        statement = self._of_columns(statement, TAB_COL_STATS, asked, parameters)
+        statement = self._of_columns(statement, TAB_COL_STATS, requested, parameters)
         rows = self._connection.execute(statement, parameters).all()
         found = ((statistics_of_row(row), row[LAST_ANALYZED]) for row in rows)
-        return [(one, made_s) for one, made_s in found if one is not None and _is_asked(one, asked)]
+        return [(one, made_s) for one, made_s in found if one is not None and _is_requested(one, requested)]
 
     def of_partitions(
         self, table: PartitionedTable, names: Sequence[str], columns: Iterable[str], engine: str
@@ -60,14 +60,14 @@ class StatisticsReader:
 
         One statement per 5,000 names; one statement in all for more than 20,000.
         """
-        wanted, asked = set(names), {column.lower() for column in columns}
+        wanted, requested = set(names), {column.lower() for column in columns}
         statement = (
             self._of(PART_COL_STATS, engine, PARTITIONS.c.PART_NAME)
             .select_from(PARTITIONS.join(PART_COL_STATS, PART_COL_STATS.c.PART_ID == PARTITIONS.c.PART_ID))
             .where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
         )
         parameters: dict[str, Any] = {"table_id": table.table_id, "engine": engine}
-        statement = self._of_columns(statement, PART_COL_STATS, asked, parameters)
+        statement = self._of_columns(statement, PART_COL_STATS, requested, parameters)
         runs = [parameters]
         if len(wanted) <= MAX_LISTED:
             statement = statement.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True)))
@@ -77,15 +77,15 @@ class StatisticsReader:
             for row in comparable_rows(self._connection, statement, run):
                 name = row[ROW_WIDTH]
                 statistics = statistics_of_row(row)
-                if name in wanted and statistics is not None and _is_asked(statistics, asked):
+                if name in wanted and statistics is not None and _is_requested(statistics, requested):
                     yield name, statistics, row[LAST_ANALYZED]
 
     def _of_columns(
-        self, statement: Select[Any], table: Any, asked: Collection[str], parameters: dict[str, Any]
+        self, statement: Select[Any], table: Any, requested: Collection[str], parameters: dict[str, Any]
     ) -> Select[Any]:
         """Adds a condition for these columns. If there are too many for a statement, it selects all columns, and the
         caller filters."""
-        names = possible_names(self._connection, sorted(asked), table.c.COLUMN_NAME)
+        names = possible_names(self._connection, sorted(requested), table.c.COLUMN_NAME)
         if len(names) > MAX_LISTED:
             return statement
         parameters["columns"] = names
@@ -109,9 +109,9 @@ def _column(statistics: ColumnStatisticsObj) -> str:
     return str(statistics.colName)
 
 
-def _is_asked(statistics: ColumnStatisticsObj, asked: Collection[str]) -> bool:
+def _is_requested(statistics: ColumnStatisticsObj, requested: Collection[str]) -> bool:
     """MySQL and MariaDB also find `a` for `a `."""
-    return _column(statistics).lower() in asked
+    return _column(statistics).lower() in requested
 
 
 _CLAIMS = (

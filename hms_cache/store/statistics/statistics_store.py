@@ -101,15 +101,15 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
     def get_partition_column_statistics(
         self, query: StatisticsQuery, partition_names: Sequence[str]
     ) -> list[ColumnStatistics]:
-        columns, who, valid_write_ids = query.columns, query.engine or DEFAULT_ENGINE, query.version.valid_write_ids
+        columns, engine, valid_write_ids = query.columns, query.engine or DEFAULT_ENGINE, query.version.valid_write_ids
         names = [normalized_partition_name(name) for name in partition_names]
 
         def read(connection: Connection) -> list[ColumnStatistics]:
             header = find_partitioned_table(connection, query.table)
             if not names or not columns:
                 return []
-            found = StatisticsReader(self._context, connection).of_partitions(header, names, columns, who)
-            answer = statistics_of_partitions(found, TableName(header.catalog, header.database, header.name), who)
+            found = StatisticsReader(self._context, connection).of_partitions(header, names, columns, engine)
+            answer = statistics_of_partitions(found, TableName(header.catalog, header.database, header.name), engine)
             if valid_write_ids is not None and answer:
                 valid = partitions_with_valid_statistics(
                     connection, header, [one.statsDesc.partName for one in answer], valid_write_ids
@@ -129,19 +129,19 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         engine: str = DEFAULT_ENGINE,
     ) -> list[StatisticsOfColumn]:
         """See `StoreReads.read_column_statistics`."""
-        who = engine or DEFAULT_ENGINE
+        engine = engine or DEFAULT_ENGINE
 
         def read(connection: Connection) -> list[StatisticsOfColumn]:
             reader = StatisticsReader(self._context, connection)
             if partition_names is None:
                 row = _found(read_table(connection, *table), table)
-                found = reader.of_table_each(row.table_id, columns, who) if columns else []
+                found = reader.of_table_each(row.table_id, columns, engine) if columns else []
                 return [StatisticsOfColumn("", statistics, made_s) for statistics, made_s in found]
             header = find_partitioned_table(connection, table)
             if not partition_names or not columns:
                 return []
             names = [normalized_partition_name(name) for name in partition_names]
-            return [StatisticsOfColumn(*one) for one in reader.of_partitions(header, names, columns, who)]
+            return [StatisticsOfColumn(*one) for one in reader.of_partitions(header, names, columns, engine)]
 
         return run_read(self._database, read)
 

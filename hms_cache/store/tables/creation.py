@@ -18,7 +18,7 @@ from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.errors import RetryableConflict
-from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out, side_by_side
+from hms_cache.store.engine.read_plans import Plan, Question, carry_out, fetch, side_by_side
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.objects.constraints import add_constraints_of_new_table
@@ -256,7 +256,7 @@ def table_id_of(connection: Connection, database_id: int, name: str) -> int | No
 
 
 def _table_id_plan(database_id: int, name: str) -> Plan[int | None]:
-    rows = yield from ask(Question(_TABLE_ID, {"database_id": database_id, "name": name}, compares_texts=True))
+    rows = yield from fetch(Question(_TABLE_ID, {"database_id": database_id, "name": name}, compares_texts=True))
     return rows[0].TBL_ID if rows else None
 
 

@@ -19,7 +19,7 @@ from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import begins_with
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
-from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
+from hms_cache.store.file_access import OUTSIDE, FileAccess, log_files_kept
 from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.partition_deletion import PARTITIONS_AT_ONCE, delete_partitions
 from hms_cache.store.rows.storage_descriptor_writes import delete_storage_descriptors
@@ -297,7 +297,7 @@ def _plan_deletions(
     changes = context.warehouse.changes(transaction)
     by_trash: dict[bool, list[AllowedLocation]] = {}
     for table, places in wanted:
-        tell_files_stay(_is_dropped(table), [each.location for each in places if each.location in shared], SHARED)
+        log_files_kept(_is_dropped(table), [each.location for each in places if each.location in shared], SHARED)
         going = [each for each in places if each.location not in shared]
         by_trash.setdefault(skip_trash or is_trash_skipped(table), []).extend(going)
     for is_skipped, going in by_trash.items():
@@ -316,7 +316,7 @@ def _wanted_deletions(
     try:
         own = context.warehouse.location(table.sd.location)
     except MetaException as error:
-        tell_files_stay(_is_dropped(table), [table.sd.location], str(error.message))
+        log_files_kept(_is_dropped(table), [table.sd.location], str(error.message))
         return []
     wanted: list[AllowedLocation] = []
     outside = []
@@ -333,5 +333,5 @@ def _wanted_deletions(
             continue  # deleted with the table's directory
         else:
             wanted.append(allowed)
-    tell_files_stay(_is_dropped(table), outside, OUTSIDE)
+    log_files_kept(_is_dropped(table), outside, OUTSIDE)
     return wanted

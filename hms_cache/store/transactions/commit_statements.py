@@ -36,7 +36,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from hms_cache.store.engine.direct_statements import Direct, DirectQuery, Statement, row_count, takes_direct_statements
 from hms_cache.store.engine.log_writes import TAKING_EVENT_IDS
-from hms_cache.store.engine.read_plans import Question, ask_together
+from hms_cache.store.engine.read_plans import Question, fetch_together
 from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
@@ -142,7 +142,7 @@ def mark_committed(
         # A statement that waits for the row lock sees other rows as they were before the wait, without what the lock's
         # holder has added. Only the next statement sees that. Both are sent together.
         locking = Question(_LOCK_ONE, values)
-        _, marked = ask_together(connection, [locking, Question(_marking_on_postgresql(levels, ids), values)])
+        _, marked = fetch_together(connection, [locking, Question(_marking_on_postgresql(levels, ids), values)])
         return _committing_txn(txn_id, int(marked[0][0])) if marked else None
     row = connection.execute(_marking(levels, ids), values).first()
     return None if row is None else _committing_txn(txn_id, int(row[0]))
@@ -155,7 +155,7 @@ for other rows, in the order of `CommittingTxn`. Above them are a bit that is al
 _COMPACTING, _WRITING, _CHANGING_ROWS = 1, 2, 3
 """The highest of these that applies to a transaction's components; 0: it has none."""
 
-_IS_TOLD = 1 << _FACTS
+_IS_SET = 1 << _FACTS
 
 _FEW_COMPONENTS: Final = 4
 
@@ -171,8 +171,10 @@ def mark_all_committed(connection: Connection, context: TxnContext, txn_ids: Col
     if not locked:
         return []
     parameters = {"txn_ids": locked}
-    told = connection.execute(_telling(context.use_min_history_level, context.use_min_history_write_id), parameters)
-    found = _committing_txns(locked, told)
+    facts_rows = connection.execute(
+        _facts_query(context.use_min_history_level, context.use_min_history_write_id), parameters
+    )
+    found = _committing_txns(locked, facts_rows)
     connection.execute(_MARK_ALL, parameters)
     return found
 
@@ -187,8 +189,12 @@ class MarkingOfAll:
     def statements(self) -> list[Statement]:
         """The statements to send."""
         values = {"txn_ids": self._txn_ids}
-        telling = _telling_on_mysql(self._context.use_min_history_write_id)
-        statements: list[Statement] = [(_LOCK_OPEN_ON_MYSQL, values), (telling, values), (_MARK_ALL_ON_MYSQL, values)]
+        facts_query = _facts_query_on_mysql(self._context.use_min_history_write_id)
+        statements: list[Statement] = [
+            (_LOCK_OPEN_ON_MYSQL, values),
+            (facts_query, values),
+            (_MARK_ALL_ON_MYSQL, values),
+        ]
         if self._context.use_min_history_level:
             # A transaction that is not open has no history.
             statements.append((_FORGET_HISTORIES, values))
@@ -196,12 +202,12 @@ class MarkingOfAll:
 
     def marked(self, answers: Sequence[Any]) -> list[CommittingTxn]:
         """Parses the results of the statements."""
-        locked, told, *_ = answers
-        return _committing_txns([int(row[0]) for row in locked], told)
+        locked, facts_rows, *_ = answers
+        return _committing_txns([int(row[0]) for row in locked], facts_rows)
 
 
-def _committing_txns(locked: Sequence[int], told: Iterable[Any]) -> list[CommittingTxn]:
-    numbers = {int(row[0]): int(row[1]) for row in told}
+def _committing_txns(locked: Sequence[int], facts_rows: Iterable[Any]) -> list[CommittingTxn]:
+    numbers = {int(row[0]): int(row[1]) for row in facts_rows}
     return [_committing_txn(txn_id, numbers.get(txn_id, 0)) for txn_id in locked]
 
 
@@ -216,21 +222,26 @@ _FORGET_HISTORIES: Final = Direct(
 
 
 @lru_cache
-def _telling(use_levels: bool, use_write_ids: bool) -> Select[Any]:
+def _facts_query(use_levels: bool, use_write_ids: bool) -> Select[Any]:
     return select(T.TXN_ID, _facts_number(T.TXN_ID, use_levels, use_write_ids)).where(_TXN_IDS)
 
 
 @lru_cache
-def _telling_on_mysql(use_write_ids: bool) -> DirectQuery:
-    return DirectQuery(_telling(False, use_write_ids))
+def _facts_query_on_mysql(use_write_ids: bool) -> DirectQuery:
+    return DirectQuery(_facts_query(False, use_write_ids))
 
 
 def _committing_txn(txn_id: int, facts: int) -> CommittingTxn:
-    if not facts & _IS_TOLD:
+    if not facts & _IS_SET:
         raise RuntimeError(f"the database has not told what {txn_name(txn_id)} holds: it cannot be committed")
-    told, has = facts & 0b11, [bool(facts >> bit & 1) for bit in range(2, _FACTS)]
+    components, has = facts & 0b11, [bool(facts >> bit & 1) for bit in range(2, _FACTS)]
     return CommittingTxn(
-        txn_id, facts >> (_FACTS + 1), told >= _WRITING, told >= _CHANGING_ROWS, told >= _COMPACTING, *has
+        txn_id,
+        facts >> (_FACTS + 1),
+        components >= _WRITING,
+        components >= _CHANGING_ROWS,
+        components >= _COMPACTING,
+        *has,
     )
 
 
@@ -239,11 +250,11 @@ def _facts_number(txn_id: ColumnElement[int], use_levels: bool, use_write_ids: b
     locks = HIVE_LOCKS.c.HL_TXNID == txn_id
     # One lookup per table.
     operation = C.TC_OPERATION_TYPE
-    told = case((operation.in_(ROW_CHANGES), _CHANGING_ROWS), (operation == COMPACT, _COMPACTING), else_=_WRITING)
-    writes = select(func.max(told) + case((func.count() > _FEW_COMPONENTS, 1 << 6), else_=0)).where(own)
+    components = case((operation.in_(ROW_CHANGES), _CHANGING_ROWS), (operation == COMPACT, _COMPACTING), else_=_WRITING)
+    writes = select(func.max(components) + case((func.count() > _FEW_COMPONENTS, 1 << 6), else_=0)).where(own)
     held = select(func.max(case((HIVE_LOCKS.c.HL_LOCK_TYPE == SHARED_WRITE, 0b1100), else_=0b0100))).where(locks)
     txn_type = func.coalesce(T.TXN_TYPE, literal(int(TxnType.DEFAULT)))
-    number: ColumnElement[int] = txn_type * (2 * _IS_TOLD) + _IS_TOLD
+    number: ColumnElement[int] = txn_type * (2 * _IS_SET) + _IS_SET
     number = number + func.coalesce(writes.scalar_subquery(), 0) + func.coalesce(held.scalar_subquery(), 0)
     if use_levels:
         number = number + case((_there_is(MIN_HISTORY_LEVEL, MIN_HISTORY_LEVEL.c.MHL_TXNID == txn_id), 1 << 4), else_=0)
@@ -280,7 +291,7 @@ _FORGET_HISTORY = Direct(delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL
 
 _TAKE_IF_PLAIN = Direct(
     # If it is not open, there is no history, and the number is that of an earlier statement.
-    TAKING_EVENT_IDS.where(row_count() == 1, func.last_insert_id() == int(TxnType.DEFAULT) * 2 * _IS_TOLD + _IS_TOLD)
+    TAKING_EVENT_IDS.where(row_count() == 1, func.last_insert_id() == int(TxnType.DEFAULT) * 2 * _IS_SET + _IS_SET)
 )
 """Sent after marking: if no remaining statement waits for others' locks, the event's id is taken at once."""
 

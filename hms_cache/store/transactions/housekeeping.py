@@ -255,7 +255,7 @@ def _delete_old_write_ids_of(
     return connection.execute(delete(TXN_TO_WRITE_ID).where(is_old, up_to_ends())).rowcount
 
 
-_MAX_LOOKED_FOR = 20
+_MAX_SEARCHED = 20
 """Names with write ids to examine, each found by one index lookup."""
 
 
@@ -270,7 +270,7 @@ def _delete_write_ids_without_table(connection: Connection, context: TxnContext,
     has_none = ~next_id.correlate(TXN_TO_WRITE_ID).exists()
     query = select(*columns, W.T2W_WRITEID, has_none).order_by(*columns, W.T2W_WRITEID).limit(1)
     left, keeper = most, context.housekeeper
-    for _ in range(_MAX_LOOKED_FOR if left > 0 else 0):
+    for _ in range(_MAX_SEARCHED if left > 0 else 0):
         last = keeper.last_with_write_ids
         found = connection.execute(query if last is None else query.where(is_after(connection, columns, last))).first()
         if found is None:
@@ -310,7 +310,7 @@ def _clean_completed_components(connection: Connection, context: TxnContext) -> 
     return _BATCH_SIZE - left
 
 
-_GROUPS_LOOKED_AT = 100_000
+_GROUPS_INSPECTED = 100_000
 """Tables and partitions of a part that have many completed writes; most of them may keep all."""
 
 _GROUPS_AT_ONCE = 50
@@ -344,7 +344,7 @@ def _written_often(
         .where(are_meant, are_of_part)
         .group_by(*place, ExactText(DONE.CTC_PARTITION))
         .having(writes > LEAST_KEPT + 1)
-        .limit(_GROUPS_LOOKED_AT)
+        .limit(_GROUPS_INSPECTED)
     ).all()
     # Hive also records writers' locks on whole databases.
     own = own_delta_thresholds(connection, {(row[0], row[1]) for row in rows if row[1] is not None})

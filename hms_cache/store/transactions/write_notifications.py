@@ -118,8 +118,8 @@ def _rows_of(connection: Connection, place: _Place, names: Sequence[str]) -> dic
     of_table = and_(*(L[column] == value for column, value in zip(_PLACE_COLUMNS, place, strict=True)))
     found: dict[str, dict[str, Any]] = {}
     for some in batches(names, _NAMES_IN_A_STATEMENT):
-        asked = L.WNL_PARTITION == some[0] if len(some) == 1 else L.WNL_PARTITION.in_(some)
-        rows = connection.execute(select(*_KEPT_COLUMNS).where(of_table, asked).with_for_update())
+        requested = L.WNL_PARTITION == some[0] if len(some) == 1 else L.WNL_PARTITION.in_(some)
+        rows = connection.execute(select(*_KEPT_COLUMNS).where(of_table, requested).with_for_update())
         found |= {row["WNL_PARTITION"]: dict(row) for row in rows.mappings()}
     return found
 

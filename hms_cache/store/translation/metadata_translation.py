@@ -35,7 +35,7 @@ class MetadataTranslation:
 
     def __init__(self, context: StoreContext) -> None:
         mode = context.settings.catalog.metadata_translation
-        self.tells_access = mode != "off"
+        self.reports_access = mode != "off"
         """Whether clients that send their capabilities are told what they can do with a table."""
         self._changes_objects = mode == "hive4"
         self._locations = TranslatedLocations(context)
@@ -43,7 +43,7 @@ class MetadataTranslation:
 
     def table(self, table: Table, capabilities: Collection[str] | None) -> Table:
         """The table as this client sees it."""
-        if not self.tells_access or wants_raw_metadata(capabilities):
+        if not self.reports_access or wants_raw_metadata(capabilities):
             return table
         return translate_table(table, capabilities or ())
 
@@ -51,7 +51,7 @@ class MetadataTranslation:
         self, partitions: list[Partition], table: Callable[[], Table], capabilities: Collection[str] | None
     ) -> list[Partition]:
         """The partitions as this client sees them. `table` is called only if necessary."""
-        if not self.tells_access or wants_raw_metadata(capabilities):
+        if not self.reports_access or wants_raw_metadata(capabilities):
             return partitions
         return translate_partitions(partitions, table(), capabilities or ())
 

@@ -153,7 +153,7 @@ class Deletions:
         while start < len(wanted):
             some = wanted[start : start + AT_ONCE]
             try:
-                answers = self._warehouse.ask(
+                answers = self._warehouse.run_operation(
                     file_system,
                     operation,
                     f"{failure} {some[0]}",

@@ -80,7 +80,7 @@ class Listings:
         for location in locations:
             by_system.setdefault(file_system_of(location), []).append(location)
         for file_system, some in by_system.items():
-            found = self._warehouse.ask(
+            found = self._warehouse.run_operation(
                 file_system,
                 "list",
                 f"Cannot list {some[0]}",
@@ -101,7 +101,7 @@ class Listings:
         for file_system, indexes in by_system.items():
             for some in batches(indexes, DIRECTORIES_AT_ONCE):
                 wanted = [locations[index] for index in some]
-                answers = self._warehouse.ask(
+                answers = self._warehouse.run_operation(
                     file_system,
                     "list",
                     f"Cannot list {wanted[0]}",
@@ -151,7 +151,7 @@ class Listings:
             listing_s = min(listing_s, self._settings.file_wait_with_locks_s * (MOVE_WAITS - 1))
         limits = self._limits(listing_s)
         first = locations[0]
-        answers = self._warehouse.ask(
+        answers = self._warehouse.run_operation(
             file_system_of(first),
             "count",
             f"Cannot list {first}",

@@ -68,7 +68,7 @@ class ObjectMove:
         Therefore it is not left to another attempt. Raises MetaException.
         """
         settings = self._warehouse.settings
-        self._warehouse.ask(
+        self._warehouse.run_operation(
             file_system_of(self.source),
             "make",
             f"Unable to rename: {self.source} to: {self.destination}",
@@ -79,15 +79,15 @@ class ObjectMove:
 
     def copy(self) -> None:
         """Copies what has not been copied yet, within `file_move_timeout_s`. Raises MetaException, StillWaiting."""
-        self._ask(self._warehouse.settings.file_move_timeout_s, MOVE_TIMEOUT, is_left_to_next_attempt=True)
+        self._run_operation(self._warehouse.settings.file_move_timeout_s, MOVE_TIMEOUT, is_left_to_next_attempt=True)
 
     def catch_up(self) -> None:
         """Copies what has been added to the source since, with locks held, within `file_timeout_s`. Raises
         MetaException."""
-        self._ask(self._warehouse.settings.file_timeout_s, TIMEOUT, is_left_to_next_attempt=False)
+        self._run_operation(self._warehouse.settings.file_timeout_s, TIMEOUT, is_left_to_next_attempt=False)
 
-    def _ask(self, timeout_s: float, setting: str, *, is_left_to_next_attempt: bool) -> None:
-        self._warehouse.ask(
+    def _run_operation(self, timeout_s: float, setting: str, *, is_left_to_next_attempt: bool) -> None:
+        self._warehouse.run_operation(
             file_system_of(self.source),
             "move",
             f"Unable to rename: {self.source} to: {self.destination}",
@@ -116,7 +116,7 @@ class ObjectMove:
             self._is_given_up = True
             if self._is_copying:
                 return
-        self._warehouse.ask(
+        self._warehouse.run_operation(
             file_system_of(self.source),
             "delete",
             f"Failed to delete directory: {self.destination}",
@@ -144,7 +144,7 @@ class ObjectMove:
             remote_files.delete_objects(file_system, path, files + markers)
             return left
 
-        left = self._warehouse.ask(
+        left = self._warehouse.run_operation(
             file_system_of(self.source),
             "delete",
             f"Failed to delete directory: {self.source}",

@@ -96,7 +96,7 @@ class Warehouse(WarehouseLayout):
         for mount, indexes in by_mount.items():
             wanted = [(each.location.path, each.root_paths) for index in indexes if (each := found[index]) is not None]
             what = f"Cannot look at {locations[indexes[0]]}"
-            answers = self.ask(
+            answers = self.run_operation(
                 mount,
                 "look",
                 what,
@@ -137,7 +137,7 @@ class Warehouse(WarehouseLayout):
                 found[index] = claimed
         for mount, claims in by_mount.items():
             wanted = [(claimed.location.path, claimed.root_paths) for _, claimed in claims]
-            answers = self.ask(
+            answers = self.run_operation(
                 mount,
                 "look",
                 f"Cannot look at {locations[claims[0][0]]}",
@@ -158,15 +158,15 @@ class Warehouse(WarehouseLayout):
 
     def is_directory(self, location: AllowedLocation) -> bool:
         """Whether there is a directory."""
-        return self._look(location, "is_directory", local_files.is_directory, remote_files.is_directory)
+        return self._inspect(location, "is_directory", local_files.is_directory, remote_files.is_directory)
 
     def is_vacant(self, location: AllowedLocation) -> bool:
         """Whether nothing exists there, or only an empty directory."""
-        return self._look(location, "is_vacant", local_files.is_vacant, remote_files.is_vacant)
+        return self._inspect(location, "is_vacant", local_files.is_vacant, remote_files.is_vacant)
 
     def exists(self, location: AllowedLocation) -> bool:
         """Whether there is a file or directory."""
-        return self._look(
+        return self._inspect(
             location, "exists", local_files.exists, lambda file_system, path: bool(file_system.exists(path))
         )
 
@@ -181,7 +181,7 @@ class Warehouse(WarehouseLayout):
             found: str | int | None = information.get("owner") or information.get("uid")
             return found
 
-        found = self._look(location, "owner", local_files.owner_id, owner_of)
+        found = self._inspect(location, "owner", local_files.owner_id, owner_of)
         if found is None or isinstance(found, str):
             return found
         try:
@@ -257,7 +257,7 @@ class Warehouse(WarehouseLayout):
                     answers[number] = answer
             return answers
 
-        return self.ask(
+        return self.run_operation(
             file_system,
             "make",
             f"{locations[0]} is not a directory or unable to create one",
@@ -326,11 +326,11 @@ class Warehouse(WarehouseLayout):
 
     def modified_s(self, location: AllowedLocation) -> float | None:
         """Last change of a directory itself (epoch seconds); None if its file system does not report it."""
-        return self._look(location, "modified_s", local_files.modified_s, lambda _file_system, _path: None)
+        return self._inspect(location, "modified_s", local_files.modified_s, lambda _file_system, _path: None)
 
     def inode(self, location: AllowedLocation) -> int | None:
         """The inode number of a directory; None if it does not exist or the file system has no inodes."""
-        return self._look(location, "inode", local_files.inode, lambda _file_system, _path: None)
+        return self._inspect(location, "inode", local_files.inode, lambda _file_system, _path: None)
 
     def delete_directory(self, location: AllowedLocation, *, skip_trash: bool) -> None:
         """Deletes a directory with its contents, or moves it to the trash. It is no error if it does not exist.
@@ -486,7 +486,7 @@ class Warehouse(WarehouseLayout):
             if_late=undo,
         )
 
-    def _look(
+    def _inspect(
         self,
         location: AllowedLocation,
         question: str,
@@ -519,7 +519,7 @@ class Warehouse(WarehouseLayout):
                 return local(location.location.path, location.root_paths)
             return remote(*self.file_systems.open(location.location))
 
-        return self.ask(
+        return self.run_operation(
             file_system_of(location),
             operation,
             failure,
@@ -530,7 +530,7 @@ class Warehouse(WarehouseLayout):
             if_late=if_late,
         )
 
-    def ask(
+    def run_operation(
         self,
         file_system: str,
         operation: str,

@@ -149,10 +149,10 @@ def allocate_for_one_each(
     if takes_direct_statements(connection):
         [answers] = carry_out_parts(transaction, [Allocations(transaction, context, requests)])
         return list(answers)
-    asked = [_writer_of(request) for request in requests]
-    given = _take_for_each(connection, sorted(set(asked)))
+    requested = [_writer_of(request) for request in requests]
+    given = _take_for_each(connection, sorted(set(requested)))
     _insert_rows(connection, [(*writer, write_id) for writer, write_id in given.items()])
-    return _answer_each(transaction, context, asked, given)
+    return _answer_each(transaction, context, requested, given)
 
 
 _Writer = tuple[str, str, int]
@@ -164,13 +164,13 @@ def _writer_of(request: AllocateTableWriteIdsRequest) -> _Writer:
 
 
 def _answer_each(
-    transaction: WriteTransaction, context: TxnContext, asked: Sequence[_Writer], given: Mapping[_Writer, int]
+    transaction: WriteTransaction, context: TxnContext, requested: Sequence[_Writer], given: Mapping[_Writer, int]
 ) -> list[AllocateTableWriteIdsResponse | MetaException]:
     """The answers, with events for allocated ids. Requests without an allocated id are carried out here, one by one."""
     for (database, table, txn_id), write_id in given.items():
         transaction.append_event(context.messages.build_allocate_write_ids(database, table, [(txn_id, write_id)]))
     answers: list[AllocateTableWriteIdsResponse | MetaException] = []
-    for writer in asked:
+    for writer in requested:
         database, table, txn_id = writer
         if writer in given:
             pairs = [TxnToWriteId(txnId=txn_id, writeId=given[writer])]
@@ -193,8 +193,8 @@ class Allocations:
     ) -> None:
         self._transaction = transaction
         self._context = context
-        self._asked = [_writer_of(request) for request in requests]
-        self._writers = sorted(set(self._asked))
+        self._requested = [_writer_of(request) for request in requests]
+        self._writers = sorted(set(self._requested))
         self._answers: list[AllocateTableWriteIdsResponse | MetaException] = []
 
     def locking(self) -> Sequence[Statement]:
@@ -213,7 +213,7 @@ class Allocations:
         one."""
         counters, may_write, have = found
         given, taken = _given(self._writers, counters, {row[0] for row in may_write}, {tuple(row) for row in have})
-        self._answers = _answer_each(self._transaction, self._context, self._asked, given)
+        self._answers = _answer_each(self._transaction, self._context, self._requested, given)
         statements: list[Statement] = []
         for count, tables in taken.items():
             statements.append((_moving_counters_on_mysql(len(tables)), {"count": count, **_names(tables)}))
@@ -312,7 +312,7 @@ def _moving_counters_on_mysql(count: int) -> Direct:
 @lru_cache(_MAX_TABLES)
 def _writers_with_ids(count: int) -> Select[Any]:
     """Which of this many writers have write ids. Not by transaction alone, for which there is no index."""
-    are_asked = (
+    are_requested = (
         and_(
             W.T2W_DATABASE == bindparam(f"database_{number}"),
             W.T2W_TABLE == bindparam(f"table_{number}"),
@@ -320,7 +320,7 @@ def _writers_with_ids(count: int) -> Select[Any]:
         )
         for number in range(count)
     )
-    return select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_TXNID).where(or_(*are_asked))
+    return select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_TXNID).where(or_(*are_requested))
 
 
 @lru_cache(_MAX_TABLES)

@@ -38,11 +38,11 @@ class Followed:
 @pytest.mark.parametrize("piece", [1, 7, 100_000])
 def test_reads_get_their_answers(encoding: Encoding, piece: int) -> None:
     table = Table(tableName="t", dbName="d", parameters={str(number): "x" * 50 for number in range(40)})
-    asked = [request(encoding, "get_table", dbname="d", tbl_name="t"), request(encoding, "drop_table", dbname="d")]
-    asked += [request(encoding, "get_table", dbname="d", tbl_name="none"), request(encoding, "get_all_databases")]
+    requested = [request(encoding, "get_table", dbname="d", tbl_name="t"), request(encoding, "drop_table", dbname="d")]
+    requested += [request(encoding, "get_table", dbname="d", tbl_name="none"), request(encoding, "get_all_databases")]
     requests = MessageReader()
-    requests.feed(b"".join(asked))
-    messages = [requests.next_message() for _ in asked]
+    requests.feed(b"".join(requested))
+    messages = [requests.next_message() for _ in requested]
     replies = b"".join(
         (
             encode_reply(messages[0], METHODS["get_table"].result(table)),
@@ -52,7 +52,7 @@ def test_reads_get_their_answers(encoding: Encoding, piece: int) -> None:
         )
     )
     followed = Followed()
-    for data in asked:
+    for data in requested:
         for start in range(0, len(data), piece):
             followed.conversation.requested(data[start : start + piece])
     for start in range(0, len(replies), piece):

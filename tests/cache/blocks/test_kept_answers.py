@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hms_cache.cache.answers import ASKED_KEYS, LARGEST_SHARE, Answer, Answers
+from hms_cache.cache.answers import LARGEST_SHARE, MAX_REMEMBERED_REQUESTS, Answer, Answers
 from hms_cache.cache.entries import Entry
 from hms_cache.metadata.object_names import TableName
 from hms_cache.wire.replies import ReplyTemplate
@@ -19,7 +19,7 @@ def test_a_large_answer_is_wanted_when_it_was_made_before() -> None:
     assert not answers.wants_large(b"one")
     assert not answers.wants_large(b"two")
     assert answers.wants_large(b"one")
-    for number in range(ASKED_KEYS):
+    for number in range(MAX_REMEMBERED_REQUESTS):
         answers.wants_large(b"other %d" % number)
     assert not answers.wants_large(b"one"), "made too long ago"
 

@@ -21,7 +21,7 @@ from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.partitions.block_builder import BlockBuilder
 from hms_cache.cache.partitions.partition_set import PartitionSet, segments_of
 from hms_cache.cache.partitions.rebuild import Rebuild
-from hms_cache.cache.partitions.selection import Asked, missing_of, narrowed, select_partitions
+from hms_cache.cache.partitions.selection import PreparedSelection, missing_of, narrowed, select_partitions
 from hms_cache.expressions import KeyColumns, bind, evaluate, parse_filter
 from hms_cache.metadata.name_ranges import (
     EVERY_NAME,
@@ -115,7 +115,7 @@ class Layouts(RuleBasedStateMachine):
         self.table: dict[str, Partition] = {}
         self.held = PartitionSet(KEYS, (), complete=True)
         self.rebuild: Rebuild | None = None
-        self.asked = [Asked(one) for one in SELECTIONS if isinstance(one, ByNames)]
+        self.requested = [PreparedSelection(one) for one in SELECTIONS if isinstance(one, ByNames)]
         """What calls ask for that began some changes ago."""
         self.smallest_bytes = shared_blocks.SMALLEST_BYTES
         shared_blocks.SMALLEST_BYTES = 0  # type: ignore[misc]
@@ -204,8 +204,8 @@ class Layouts(RuleBasedStateMachine):
 
     @invariant()
     def what_is_answered_is_what_the_table_has(self) -> None:
-        for one in (*SELECTIONS, *self.asked):
-            selection = one.selection if isinstance(one, Asked) else one
+        for one in (*SELECTIONS, *self.requested):
+            selection = one.selection if isinstance(one, PreparedSelection) else one
             touched = narrowed(self.held, one)
             if not touched.complete or missing_of(touched, one):
                 continue

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hms_cache.cache.memory_files import ALIGNMENT_BYTES, REST_S, MemoryFiles, is_available, places_of
+from hms_cache.cache.memory_files import ALIGNMENT_BYTES, RETRY_PAUSE_S, MemoryFiles, is_available, places_of
 from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.shared_blocks import is_shared
@@ -115,7 +115,7 @@ def test_no_more_files_are_held_than_may_be(tmp_path: Path) -> None:
     files = MemoryFiles(tmp_path, 2)
     held = [files.hold([memoryview(bytes([number]) * 10)]) for number in range(3)]
     assert [one is None for one in held] == [False, False, True]
-    assert (files.made, files.refused, files.is_at_rest, files.bytes) == (2, 1, True, 2 * ALIGNMENT_BYTES)
+    assert (files.made, files.refused, files.is_paused, files.bytes) == (2, 1, True, 2 * ALIGNMENT_BYTES)
     held.clear()
     gc.collect()
     assert files.hold([memoryview(b"other")]) is not None
@@ -127,18 +127,18 @@ def test_a_system_that_gives_no_file_is_not_asked_for_each_block(
     clock = ManualClock()
     files = MemoryFiles(tmp_path, 100, clock.monotonic_s)
     held = PartitionSet(KEYS, ordinary(2_000), complete=True)
-    asked = []
+    requested = []
 
     def refuse(name: str, flags: int) -> int:
-        asked.append(name)
+        requested.append(name)
         raise OSError(errno.ENOSYS, "not in this sandbox")
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "memfd_create", refuse)
         assert share(held, files) == share(held, files) == 0
-        assert len(asked) == 1
+        assert len(requested) == 1
         check(held, by_name([*ordinary(2_000)]))
-    clock.advance(REST_S)
+    clock.advance(RETRY_PAUSE_S)
     assert share(held, files) == 1
 
 

@@ -26,7 +26,7 @@ from tests.conftest import ServerLookup
 from tests.differential.metastores import own_database, start_ours
 from tests.server.conftest import Link, table
 from tests.server.kerberos_realm import REALM, Realm, SaslSocket, realm_of_this_process
-from tests.server.test_delegation_tokens import asked, link_over
+from tests.server.test_delegation_tokens import link_over, requested
 
 pytest.importorskip("gssapi")
 pytestmark = [pytest.mark.java, pytest.mark.soak, pytest.mark.timeout(600)]
@@ -98,7 +98,7 @@ def with_ticket(sock: SaslSocket, realm: Realm, user: str) -> Link:
 def test_tokens_cross_over(sockets: Callable[[str], SaslSocket], realm: Realm, issuer: str, other: str) -> None:
     ann = with_ticket(sockets(issuer), realm, "ann")
     for owner in ("ann", f"ann@{REALM}", "ann" + "@" + REALM):
-        token = asked(ann, owner, f"yarn/localhost@{REALM}")
+        token = requested(ann, owner, f"yarn/localhost@{REALM}")
         assert Token.from_url(token.to_url()) == token
         for side in (issuer, other):
             sock = sockets(side)
@@ -120,21 +120,21 @@ def test_tokens_cross_over(sockets: Callable[[str], SaslSocket], realm: Realm, i
 @pytest.mark.parametrize("side", ["java", "ours"])
 def test_the_same_is_refused(sockets: Callable[[str], SaslSocket], realm: Realm, side: str) -> None:
     trino = with_ticket(sockets(side), realm, "trino")
-    token = asked(trino, "bob")
+    token = requested(trino, "bob")
     found = TokenIdentifier.decoded(token.identifier)
     assert (found.owner, found.real_user) == ("bob", f"trino@{REALM}")
     with pytest.raises(MetaException, match="is not allowed to impersonate ann"):
-        asked(trino, "ann")
+        requested(trino, "ann")
     ann = with_ticket(sockets(side), realm, "ann")
     with pytest.raises(MetaException, match="is not allowed to impersonate bob"):
-        asked(ann, "bob")
+        requested(ann, "bob")
     with pytest.raises(MetaException, match="without a renewer"):
         trino.call("renew_delegation_token", token_str_form=token.to_url())
     sock = sockets(side)
     assert sock.digest(token.identifier, token.password)[0] == 5
     if side == "ours":  # Java issues tokens to clients with tokens, so one lives for ever
         with pytest.raises(MetaException, match="only with kerberos"):
-            asked(link_over(sock), "bob")
+            requested(link_over(sock), "bob")
 
 
 def test_what_a_challenge_says(sockets: Callable[[str], SaslSocket]) -> None:

@@ -28,7 +28,7 @@ from tests.clients.spark.test_kerberos import SERVICE, credentials_file
 from tests.clients.spark.test_secure_port import TRUST_PASSWORD, trust_store
 from tests.server.kerberos_realm import REALM, Realm, SaslSocket
 from tests.server.test_bearer_tokens import Issuer
-from tests.server.test_delegation_tokens import asked, link_over
+from tests.server.test_delegation_tokens import link_over, requested
 from tests.server.test_ldap import PEOPLE
 from tests.server.test_tls import Authority, wait_for
 
@@ -149,7 +149,7 @@ class Site:
         with socket.create_connection(("127.0.0.1", port.number), timeout=60) as raw:
             sock = SaslSocket(raw)
             assert sock.gssapi(self.ticket, SERVICE) == (5, b"")
-            return asked(link_over(sock), f"{USER}@{REALM}")
+            return requested(link_over(sock), f"{USER}@{REALM}")
 
     @property
     def ticket(self) -> Path:

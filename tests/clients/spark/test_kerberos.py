@@ -15,7 +15,7 @@ from hms_cache.authentication.delegation.token_format import Token
 from hms_cache.config import load
 from tests.clients.spark.session import SparkProcess, remote
 from tests.server.kerberos_realm import REALM, Realm, SaslSocket, running_realm
-from tests.server.test_delegation_tokens import asked, link_over
+from tests.server.test_delegation_tokens import link_over, requested
 
 pytest.importorskip("gssapi")
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(900)]
@@ -88,7 +88,7 @@ def test_spark_creates_writes_and_reads(
             with socket.create_connection(("127.0.0.1", port)) as raw:
                 sock = SaslSocket(raw)
                 assert sock.gssapi(realm.directory / "ann.cache", SERVICE) == (5, b"")
-                token = asked(link_over(sock), f"ann@{REALM}")
+                token = requested(link_over(sock), f"ann@{REALM}")
             monkeypatch.setenv("HADOOP_TOKEN_FILE_LOCATION", str(credentials_file(tmp_path / "tokens", token)))
         spark = SparkProcess(tmp_path, (class_path(tmp_path, quality),))
         stack.callback(spark.close)

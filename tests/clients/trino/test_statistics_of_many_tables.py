@@ -263,11 +263,11 @@ def test_hive(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) 
     bounded = {"tinyint", "smallint", "int", "bigint", "float", "double", "date"}
     queries = []
     for one in SHAPES:
-        asked = ["count(*)"]
+        requested = ["count(*)"]
         for column in one.columns:
             if TYPES[column] in bounded:
-                asked += [f"min({column})", f"max({column})"]
-        queries.append(f"select '{one.name}', {', '.join(asked)} from {one.name};")
+                requested += [f"min({column})", f"max({column})"]
+        queries.append(f"select '{one.name}', {', '.join(requested)} from {one.name};")
     script = "\n".join(queries)
     answers = {}
     for uses in ("true", "false"):
@@ -313,15 +313,15 @@ def of_hive(client: MetastoreClient, one: Shape) -> Iterator[tuple[tuple[str, st
     columns = [*one.columns]
     if not one.keys:
         yield ("", None), counts(table.parameters)
-        asked = TableStatsRequest(database, name, columns, engine="hive")
-        yield from of_columns("", client.call("get_table_statistics_req", asked).tableStats)
+        requested = TableStatsRequest(database, name, columns, engine="hive")
+        yield from of_columns("", client.call("get_table_statistics_req", requested).tableStats)
         return
     names = client.call("get_partition_names", database, name, -1)
     for partition in names:
         found = client.call("get_partition_by_name", database, name, partition)
         yield (partition, None), counts(found.parameters)
-    asked = PartitionsStatsRequest(database, name, columns, names, engine="hive")
-    for partition, statistics in client.call("get_partitions_statistics_req", asked).partStats.items():
+    requested = PartitionsStatsRequest(database, name, columns, names, engine="hive")
+    for partition, statistics in client.call("get_partitions_statistics_req", requested).partStats.items():
         yield from of_columns(partition, statistics)
 
 

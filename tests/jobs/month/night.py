@@ -16,7 +16,7 @@ from hms_cache.jobs.registry import JOBS
 PREFIX = "night "
 
 
-def _say(**answer: Any) -> None:
+def _send(**answer: Any) -> None:
     print(PREFIX + json.dumps(answer, default=str), flush=True)
 
 
@@ -26,19 +26,19 @@ def main() -> None:
     with job_session("month", "local[2]", conf) as spark:
         for line in iter(sys.stdin.readline, ""):
             for name, options in json.loads(line):
-                _say(begin=name)
+                _send(begin=name)
                 began_s = time.monotonic()
                 result = JOBS[name].run(spark, options)
                 seconds = round(time.monotonic() - began_s)
                 tables = {table.title: [list(row) for row in table.rows] for table in result.tables}
-                _say(
+                _send(
                     end=name,
                     seconds=seconds,
                     summary=dict(result.summary),
                     tables=tables,
                     exit_status=result.exit_status,
                 )
-            _say(end="night")
+            _send(end="night")
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def sleeping(name: str, table: str, more: str = "") -> str:
 @pytest.mark.soak
 def test_steps_in_order_with_all_ways_to_end(runner: Runner) -> None:
     with ExitStack() as held:
-        held.callback(Lease(runner.server.uri, [("hive.d", "u")], who="somebody").release)
+        held.callback(Lease(runner.server.uri, [("hive.d", "u")], agent_info="somebody").release)
         plan = (
             repair("first", "d.t")
             + sleeping("slow", "d.t", 'time_limit = "1 s"')
@@ -131,13 +131,15 @@ def test_a_step_whose_process_is_killed_says_so(runner: Runner) -> None:
 def test_a_lease_is_one_at_a_time(runner: Runner) -> None:
     """By table, by database, by output; it is free again when it is released, or lost."""
     uri = runner.server.uri
-    first = Lease(uri, [("hive.d", "t"), ("output /x", None)], who="first")
+    first = Lease(uri, [("hive.d", "t"), ("output /x", None)], agent_info="first")
     for targets in ([("hive.d", "t")], [("hive.d", None)], [("output /x", None), ("hive.e", "t")]):
         with pytest.raises(LeaseBusyError, match="another job"):
-            Lease(uri, targets, who="second")
-    Lease(uri, [("hive.d", "u"), ("hive.other", None), ("output /y", None)], who="third").release()
+            Lease(uri, targets, agent_info="second")
+    Lease(uri, [("hive.d", "u"), ("hive.other", None), ("output /y", None)], agent_info="third").release()
     waiting: list[Lease] = []
-    waits = threading.Thread(target=lambda: waiting.append(Lease(uri, [("hive.d", None)], who="fourth", wait_s=60)))
+    waits = threading.Thread(
+        target=lambda: waiting.append(Lease(uri, [("hive.d", None)], agent_info="fourth", wait_s=60))
+    )
     waits.start()
     first.release()
     waits.join(60)
@@ -149,9 +151,9 @@ def test_a_lease_is_one_at_a_time(runner: Runner) -> None:
         client.call("unlock", UnlockRequest(lockid=lock.lockid))
     assert fourth.lost.wait(60)
     fourth.release()
-    long = Lease(uri, [("hive." + "d" * 128, "t" * 128)], who="long")
+    long = Lease(uri, [("hive." + "d" * 128, "t" * 128)], agent_info="long")
     with pytest.raises(LeaseBusyError):
-        Lease(uri, [("hive." + "d" * 128, "t" * 128)], who="long, too")
+        Lease(uri, [("hive." + "d" * 128, "t" * 128)], agent_info="long, too")
     long.release()
 
 

@@ -162,8 +162,8 @@ def test_each_question_is_answered(start_server: ServerStarter, job_spark: Spark
     for written, real in where.items():
         assert any(written in statement for statement in statements)
         statements = [statement.replace(written, real) for statement in statements]
-    asked = questions()
+    requested = questions()
     answers = job_spark.call(
-        ask, preparations=statements, queries={heading: query for heading, (query, _) in asked.items()}
+        ask, preparations=statements, queries={heading: query for heading, (query, _) in requested.items()}
     )
-    assert answers == {heading: answer for heading, (_, answer) in asked.items()}
+    assert answers == {heading: answer for heading, (_, answer) in requested.items()}

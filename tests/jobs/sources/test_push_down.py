@@ -205,6 +205,6 @@ def test_a_table_keeps_its_options_and_no_password(monkeypatch: pytest.MonkeyPat
 def test_a_column_that_is_not_there_is_said() -> None:
     with pytest.raises(ConfigurationError, match="no column owners"):
         HmsCatalogSource({"metastore": "thrift://a:1", "columns": "table,owners"}).schema()
-    asked = types.StructType([types.StructField("num_rows", types.StringType())])
+    requested = types.StructType([types.StructField("num_rows", types.StringType())])
     with pytest.raises(ConfigurationError, match="no column num_rows string"):
-        HmsCatalogSource({"metastore": "thrift://a:1"}).reader(asked)
+        HmsCatalogSource({"metastore": "thrift://a:1"}).reader(requested)

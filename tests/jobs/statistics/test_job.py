@@ -163,9 +163,9 @@ def test_statistics_of_all_types(
         assert_statistics(stored.of_table("sales"), *content.values())
     # The server shows them, too: its cache followed the writes.
     with MetastoreClient(server.uri) as client:
-        [asked] = client.call("get_table_column_statistics", "default", "sales", "whole").statsObj
+        [requested] = client.call("get_table_column_statistics", "default", "sales", "whole").statsObj
         nulls = [value for rows in content.values() for value in values_in("whole", rows)].count(None)
-        assert values_of(asked).nulls == nulls
+        assert values_of(requested).nulls == nulls
 
 
 @pytest.mark.java

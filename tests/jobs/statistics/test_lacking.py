@@ -30,16 +30,16 @@ def test_a_wide_table_takes_several_calls(
         for name in names[1:4]:
             catalog.statistics("sales", "wide", name)
     monkeypatch.setattr(lacking, "STATISTICS_OF_A_CALL", of_a_call)
-    asked: list[str] = []
+    requested: list[str] = []
     with MetastoreClient(server.uri) as client:
         call = client.call
 
         def counted(method: str, *arguments: Any) -> Any:
-            asked.append(method)
+            requested.append(method)
             return call(method, *arguments)
 
         monkeypatch.setattr(client, "call", counted)
         wide = TableName("hive", "sales", "wide")
         assert _lacking(client, wide, ["id", "name"], names, "hive") == [names[0], names[4]]
         assert _lacking(client, TableName("hive", "sales", "none"), ["id"], names, "hive") == []
-    assert asked[:-1] == ["get_partitions_statistics_req"] * calls
+    assert requested[:-1] == ["get_partitions_statistics_req"] * calls

@@ -50,13 +50,13 @@ _FILES = ["x", "y", "_hidden", ".hidden", "below/z", "_below/z", "below/_z"]
     st.sets(st.tuples(st.sampled_from(_NAMES), st.sampled_from(_FILES), st.integers(0, 3)), max_size=20),
     st.lists(st.sampled_from([*_NAMES, "a=9"]), unique=True, max_size=7),
 )
-def test_they_are_those_of_each(files: set[tuple[str, str, int]], asked: list[str]) -> None:
+def test_they_are_those_of_each(files: set[tuple[str, str, int]], requested: list[str]) -> None:
     store = fsspec.filesystem("memory")
     store.store.clear()
     store.pseudo_dirs[:] = [""]
     for name, file, size in files:
         store.pipe_file(f"{ROOT}/{name}/{file}", b"x" * size)
-    locations = [f"memory:{ROOT}/{name}" for name in asked]
+    locations = [f"memory:{ROOT}/{name}" for name in requested]
     lister = FigureLister()
     for location, found in lister.of_many(locations, len(locations)).items():
         assert (found, None) == lister.figures(location)

@@ -38,7 +38,7 @@ class Peer:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.heard = b""
+        self.received = b""
 
     def exactly(self, size: int) -> bytes:
         data = b""
@@ -47,7 +47,7 @@ class Peer:
             if not piece:
                 raise EOFError
             data += piece
-        self.heard += data
+        self.received += data
         return data
 
     def message(self) -> tuple[int, bytes]:
@@ -61,15 +61,15 @@ class Peer:
         """What the client still sends until it disconnects."""
         with contextlib.suppress(OSError):
             while data := self.sock.recv(65536):
-                self.heard += data
+                self.received += data
 
     def header(self) -> bytes:
         """The header and body of an HTTP request."""
         while b"\r\n\r\n" not in self.heard:
             self.exactly(1)
-        length = re.search(rb"content-length: *(\d+)", self.heard, re.IGNORECASE)
+        length = re.search(rb"content-length: *(\d+)", self.received, re.IGNORECASE)
         self.exactly(int(length[1]))
-        return self.heard
+        return self.received
 
 
 Script = Callable[[Peer], None]
@@ -110,8 +110,8 @@ class Server:
             thread.join(PATIENCE_S)
 
     @property
-    def heard(self) -> bytes:
-        return b"".join(peer.heard for peer in self.peers)
+    def received(self) -> bytes:
+        return b"".join(peer.received for peer in self.peers)
 
 
 @pytest.fixture
@@ -258,7 +258,7 @@ def test_a_negotiation_that_does_not_lead_to_the_metastore(serve: Callable[[Scri
     assert len(str(raised.value)) < 1500 and str(raised.value).isprintable()
     server.close()
     for secret in (TOKEN.password, base64.b64encode(TOKEN.password)):
-        assert secret not in server.heard and secret.decode() not in repr(raised.value)
+        assert secret not in server.received and secret.decode() not in repr(raised.value)
 
 
 def reply_that_is_huge(peer: Peer, quality: str) -> None:
@@ -421,7 +421,7 @@ def test_a_server_of_http_that_closes_between_calls(serve: Callable[[Script], Se
             length, body = b"content-length: %d\r\n" % (len(REPLY) + 1), REPLY + b"x"
         closes = b"connection: close\r\n" if how == "told" else b""
         peer.sock.sendall(OK + THRIFT + closes + length + b"\r\n" + body)
-        peer.heard = b""
+        peer.received = b""
         peer.sock.shutdown(socket.SHUT_WR)
 
     server = serve(script)

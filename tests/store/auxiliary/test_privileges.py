@@ -299,7 +299,7 @@ def test_statements_do_not_depend_on_the_number_of_grants(granting: World) -> No
         def refresh(some: list[HiveObjectPrivilege]) -> None:
             privileges.refresh_privileges(ON_COLUMNS, "SQL", some)
 
-        asked = []
+        requested = []
         for step, some, left in (
             (refresh, wanted, wanted),
             (refresh, wanted[::2], wanted[::2]),
@@ -312,12 +312,12 @@ def test_statements_do_not_depend_on_the_number_of_grants(granting: World) -> No
         ):
             before = granting.database.statements.value()
             step(some)
-            asked.append(granting.database.statements.value() - before)
+            requested.append(granting.database.statements.value() - before)
             found = privileges.list_privileges(None, None, ON_COLUMNS)
             assert sorted((one.hiveObject.columnName, one.principalName) for one in found) == sorted(
                 (one.hiveObject.columnName, one.principalName) for one in left
             )
-        counts.append(asked)
+        counts.append(requested)
     assert counts[1] == counts[2], counts
 
 

@@ -173,12 +173,12 @@ class CountingSource:
     """Nobody has any rights."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.requested = 0
 
     def rights(
         self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS, *, at_most: int | None = None
     ) -> Rights:
-        self.asked += 1
+        self.requested += 1
         return Rights(frozenset({"public"}), frozenset(), frozenset())
 
     def rights_on_tables(
@@ -202,4 +202,4 @@ def test_what_is_remembered_of_a_user_is_bounded(monkeypatch: pytest.MonkeyPatch
         assert not judge.allow(Action.READ, SecuredObject("hive", "d", f"none{number}"))
         assert len(judge._read) <= 10
     assert not judge.allow(Action.READ, SecuredObject("hive", "d", "none94"))
-    assert source.asked == 95
+    assert source.requested == 95

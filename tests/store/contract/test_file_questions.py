@@ -34,11 +34,11 @@ FEW, MANY = 5, 25
 def test_questions_do_not_grow_with_partitions(
     place: str, write: str, catalog: StoreUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
     run = FileThreads.run
 
     def noting(self: FileThreads, file_system: str, what: str, *arguments: object, **options: object) -> object:
-        asked.append(what)
+        requested.append(what)
         return run(self, file_system, what, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(FileThreads, "run", noting)
@@ -65,7 +65,7 @@ def test_questions_do_not_grow_with_partitions(
             for number in range(count):
                 (directory / f"k={number}").mkdir(parents=True, exist_ok=True)
                 (directory / f"k={number}" / "data").write_text("x" * number)
-        asked.clear()
+        requested.clear()
         assert len(writes.add_partitions(T, partitions)) == count
         if write == "alter":
             for number in range(count):
@@ -74,7 +74,7 @@ def test_questions_do_not_grow_with_partitions(
             altered = catalog.store.reads.partitions.get_partitions(PartitionQuery(T)).partitions
             for partition in altered:
                 partition.parameters = {"a": "b"}
-            asked.clear()
+            requested.clear()
             writes.alter_partitions(T, altered)
         counts.append(len(asked))
         if write != "add" and place != "elsewhere":  # files there must not be accessed
@@ -82,7 +82,7 @@ def test_questions_do_not_grow_with_partitions(
             sizes = {partition.values[0]: partition.parameters["totalSize"] for partition in found}
             assert sizes == {str(number): str(number) for number in range(count)}
         catalog.drop()
-    assert counts[0] == counts[1], asked
+    assert counts[0] == counts[1], requested
 
 
 BATCH = 12
@@ -102,7 +102,7 @@ def test_dropping_partitions_asks_for_batches_after_the_commit(
 
     def noting(self: FileThreads, file_system: str, what: str, *arguments: object, **options: object) -> object:
         waits = current_waits()
-        asked.append((what, waits is not None and waits.holds_locks))
+        requested.append((what, waits is not None and waits.holds_locks))
         return run(self, file_system, what, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(FileThreads, "run", noting)
@@ -117,16 +117,16 @@ def test_dropping_partitions_asks_for_batches_after_the_commit(
         assert all(place.is_dir() for place in places)
         for place in places:
             (place / "data").touch()
-        asked.clear()
+        requested.clear()
         with catalog.counting() as sent:
             catalog.store.writes.partitions.drop_partitions(T, AllPartitions(), delete_data=True)
         assert not list(directory.iterdir())
-        assert not [what for what, holds_locks in asked if holds_locks]
-        counts.append(len(asked))
+        assert not [what for what, holds_locks in requested if holds_locks]
+        counts.append(len(requested))
         statements.append(sent[0])
         catalog.drop()
     per_batch = keys  # the partitions' directories, and those above them that are empty then
-    assert counts == [1 + per_batch, 1 + 2 * per_batch], asked
+    assert counts == [1 + per_batch, 1 + 2 * per_batch], requested
     assert statements[1] <= statements[0]
 
 

@@ -210,7 +210,7 @@ def test_dropped_partitions_are_listed_once_and_deleted_together(
 class SlowCopies:
     """Copying in the object store continues when the test permits it."""
 
-    is_asked: threading.Event
+    is_requested: threading.Event
     goes_on: threading.Event
 
 
@@ -220,7 +220,7 @@ def slow_copies(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowCopies]:
     copy = remote_files.copy_objects
 
     def slow(*arguments: Any) -> None:
-        copies.is_asked.set()
+        copies.is_requested.set()
         assert copies.goes_on.wait(LONG_S)
         copy(*arguments)
 
@@ -382,7 +382,7 @@ def test_a_move_that_takes_long_holds_no_lock(catalog: StoreUnderTest, lake: Lak
     lake.put("t/k=1/a", "t/k=1/b")
     with ThreadPoolExecutor(1) as threads:
         renamed = threads.submit(rename_t_to_u, catalog)
-        assert slow_copies.is_asked.wait(LONG_S)
+        assert slow_copies.is_requested.wait(LONG_S)
         write_meanwhile(catalog)
         assert not renamed.done()
         catalog.add_partitions("t", ("2",))
@@ -406,7 +406,7 @@ def test_a_copy_that_takes_long_holds_no_lock(catalog: StoreUnderTest, lake: Lak
         renamed = threads.submit(
             rename, TableName(CATALOG, DATABASE, "t"), ["1"], first, writer=Writer(write_id=7, options=copied)
         )
-        assert slow_copies.is_asked.wait(LONG_S)
+        assert slow_copies.is_requested.wait(LONG_S)
         write_meanwhile(catalog)
         slow_copies.goes_on.set()
         renamed.result(LONG_S)
@@ -425,7 +425,7 @@ def test_a_move_that_another_write_overtakes_leaves_nothing(
     lake.put("t/a", "t/b")
     with ThreadPoolExecutor(1) as threads:
         renamed = threads.submit(rename_t_to_u, catalog)
-        assert slow_copies.is_asked.wait(LONG_S)
+        assert slow_copies.is_requested.wait(LONG_S)
         if rival == "drop":
             catalog.drop("t", delete_data=False)
         else:
@@ -442,7 +442,7 @@ def test_the_place_of_a_move_under_way_is_taken(catalog: StoreUnderTest, lake: L
     lake.put("t/a", "v/a")
     with ThreadPoolExecutor(1) as threads:
         renamed = threads.submit(rename_t_to_u, catalog)
-        assert slow_copies.is_asked.wait(LONG_S)
+        assert slow_copies.is_requested.wait(LONG_S)
         other = catalog.get("v")
         other.tableName = "u"
         with pytest.raises(ttypes.InvalidOperationException, match="already exists"):

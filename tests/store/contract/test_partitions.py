@@ -244,9 +244,9 @@ def test_orders_and_values(parted: StoreUnderTest) -> None:
 
 
 def test_projections_and_privileges(parted: StoreUnderTest) -> None:
-    asked = PartitionProjection(("values", "sd.location", "parameters"), exclude_parameters="transient%")
+    requested = PartitionProjection(("values", "sd.location", "parameters"), exclude_parameters="transient%")
     [found] = parted.store.reads.partitions.get_partitions(
-        PartitionQuery(TableName(*T), ByValues(("2024-01-01", "1"))), projection=asked
+        PartitionQuery(TableName(*T), ByValues(("2024-01-01", "1"))), projection=requested
     ).partitions
     assert (found.values, found.parameters) == (["2024-01-01", "1"], {})
     assert found.sd.location.endswith("/dt=2024-01-01/hr=1")

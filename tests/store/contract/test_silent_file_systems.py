@@ -52,7 +52,7 @@ class Disk:
         self.silent_at = 0
         self.count = 0
         self.names: list[str] = []
-        self.is_asked = threading.Event()
+        self.is_requested = threading.Event()
         self.answers = threading.Event()
         self._lock = threading.Lock()
         self._within = threading.local()
@@ -60,7 +60,7 @@ class Disk:
     def begin(self, silent_at: int) -> None:
         """Counts from here; the operation of this number (from 1) hangs until `answers` is set."""
         self.count, self.silent_at, self.names = 0, silent_at, []
-        self.is_asked.clear()
+        self.is_requested.clear()
         self.answers.clear()
 
     def end(self) -> None:
@@ -75,18 +75,18 @@ class Disk:
             return
         self._within.operation = True
         try:
-            self._asked(name)
+            self._requested(name)
             yield
         finally:
             self._within.operation = False
 
-    def _asked(self, name: str) -> None:
+    def _requested(self, name: str) -> None:
         with self._lock:
             self.count += 1
             self.names.append(name)
             is_silent = self.count == self.silent_at
         if is_silent:
-            self.is_asked.set()
+            self.is_requested.set()
             self.answers.wait(LONG_S)
 
 
@@ -323,7 +323,7 @@ def test_a_silent_file_system_holds_no_lock_and_the_write_ends_as_usual(
             stack.callback(disk.end)
             disk.begin(number)
             call = threads.submit(case.call, world)
-            assert disk.is_asked.wait(LONG_S)
+            assert disk.is_requested.wait(LONG_S)
             write_meanwhile(under_test)
             done = operations[:number]
             if case.moves and "rename" in done and "delete_file" not in done:
@@ -367,7 +367,7 @@ def test_a_file_system_that_stays_silent_fails_the_call_within_the_limit(
             stack.callback(disk.end)
             disk.begin(number)
             call = threads.submit(case.call, world)
-            assert disk.is_asked.wait(LONG_S)
+            assert disk.is_requested.wait(LONG_S)
             error = waited_for(call)
             disk.end()
             _wait_until_idle(under_test)

@@ -127,7 +127,7 @@ def test_table_types(catalog: StoreUnderTest, kind: str, parameters: dict[str, s
 
 
 @pytest.mark.parametrize(
-    ("kind", "asked", "stored", "external"),
+    ("kind", "requested", "stored", "external"),
     [
         ("MANAGED_TABLE", "true", "EXTERNAL_TABLE", "TRUE"),
         ("MANAGED_TABLE", "no", "MANAGED_TABLE", None),
@@ -135,7 +135,7 @@ def test_table_types(catalog: StoreUnderTest, kind: str, parameters: dict[str, s
     ],
 )
 def test_hive_4_asks_in_the_context_for_an_external_table(
-    catalog: StoreUnderTest, kind: str, asked: str, stored: str, external: str | None
+    catalog: StoreUnderTest, kind: str, requested: str, stored: str, external: str | None
 ) -> None:
     """For each Iceberg table that its user did not declare external."""
     options = environment(create_table_as_external=asked)

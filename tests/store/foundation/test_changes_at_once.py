@@ -300,11 +300,11 @@ def grant_globally(server: Server) -> None:
 
 
 def every(of: Column[Any]) -> Callable[[Server], list[Any]]:
-    def ask(server: Server) -> list[Any]:
+    def fetch(server: Server) -> list[Any]:
         with server.database.loading() as connection:
             return list(connection.execute(select(of)).scalars())
 
-    return ask
+    return fetch
 
 
 def count(of: Column[Any]) -> Do:

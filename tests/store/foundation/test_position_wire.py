@@ -28,11 +28,11 @@ def driver(database: Database) -> Any:
 
 
 def answer(connection: PositionConnection) -> int:
-    return ask(connection).last_event_id
+    return fetch(connection).last_event_id
 
 
-def ask(connection: PositionConnection) -> LogHead:
-    connection.ask()
+def fetch(connection: PositionConnection) -> LogHead:
+    connection.send_query()
     while select.select([connection.fileno()], [], [], 30)[0]:
         head = connection.receive()
         if head is not None:
@@ -106,7 +106,7 @@ def raw_answer(opened: Any, *, prepared: bool) -> bytes:
     connection = PositionConnection(opened, QUESTION)
     if not prepared:
         connection._request = (len(QUESTION) + 1).to_bytes(3, "little") + b"\0\x03" + QUESTION.encode()
-    connection.ask()
+    connection.send_query()
     data = b""
     while parse_answer(data) is None:
         assert select.select([connection.fileno()], [], [], 30)[0]

@@ -20,10 +20,10 @@ from hms_cache.store.engine.read_plans import (
     Plan,
     Question,
     Rows,
-    ask,
-    ask_together,
     attempt,
     carry_out,
+    fetch,
+    fetch_together,
     forget_waiting,
     side_by_side,
     with_the_next,
@@ -69,7 +69,7 @@ def write(database: Database, *keys: str, values: Sequence[str] = AWKWARD) -> No
 
 
 def counted(connection: Connection) -> int:
-    return int(carry_out(connection, ask(Question(COUNT, {})))[0].found)
+    return int(carry_out(connection, fetch(Question(COUNT, {})))[0].found)
 
 
 def test_rows_are_those_that_sqlalchemy_answers(initialized_database: Database) -> None:
@@ -141,7 +141,7 @@ def test_a_transaction_that_ends_with_its_questions_leaves_no_snapshot(initializ
     if initialized_database.is_sqlite:
         pytest.skip("it ends with its connection's use")
     with initialized_database.loading() as connection:
-        [rows] = ask_together(connection, [Question(COUNT, {})], ends=True)
+        [rows] = fetch_together(connection, [Question(COUNT, {})], ends=True)
         assert rows[0].found == 0
         with initialized_database.write_engine.connect() as other:
             other.execute(insert(schema.METASTORE_DB_PROPERTIES).values({"PROPERTY_KEY": "a", "PROPERTY_VALUE": "v"}))
@@ -248,7 +248,7 @@ def test_a_question_that_takes_too_long_is_said_to(
             if kind == "mysql" and "maria" not in connection.execute(select(func.lower(func.version()))).scalar_one():
                 pytest.skip("MySQL's SLEEP ends early where its time is over, without an error")
         with pytest.raises(DatabaseUnavailable) as raised, database.loading() as connection:
-            ask_together(connection, [Question(COUNT, {}), sleeping(30), *[Question(COUNT, {})] * 3])
+            fetch_together(connection, [Question(COUNT, {}), sleeping(30), *[Question(COUNT, {})] * 3])
         assert not raised.value.connection_lost
         assert run_read(database, counted) == 0
 

@@ -318,7 +318,7 @@ def test_connections_that_went_stale_are_not_noticed_by_reads_of_one_moment(
     context = StoreContext(initialized_database, MessageBuilder(clock=clock), warehouse, Settings(), clock)
     store = ObjectStore(context)
     run_write(initialized_database, lambda write: add_database(write, "a"))
-    asked = 0
+    requested = 0
 
     def ask(reads: MetadataReads) -> list[list[str]]:
         nonlocal asked
@@ -332,14 +332,14 @@ def test_connections_that_went_stale_are_not_noticed_by_reads_of_one_moment(
         with ThreadPoolExecutor(1) as other:
             other.submit(cut_all_others, initialized_database).result(PATIENCE_S)
 
-    assert store.reads.at_one_moment(ask) == [["a"], ["a"]]
+    assert store.reads.in_one_snapshot(fetch) == [["a"], ["a"]]
     cut_all_others(initialized_database)
     assert store.reads.at_one_moment(ask) == [["a"], ["a"]]
     assert asked == 3
     # A missing database is reported after the second attempt.
     with pytest.raises(DatabaseUnavailable):
-        store.reads.at_one_moment(ask)
-    assert asked == 5
+        store.reads.in_one_snapshot(fetch)
+    assert requested == 5
 
 
 @server_kinds

@@ -89,9 +89,9 @@ def _set(transaction: WriteTransaction, values: dict[str, str]) -> None:
     transaction.connection.execute(update(TBLS).where(TBLS.c.TBL_NAME == "t").values(**values))
 
 
-def outcome(ask: Callable[[], object]) -> object:
+def outcome(fetch: Callable[[], object]) -> object:
     try:
-        return ask()
+        return fetch()
     except (MetaException, NoSuchObjectException) as error:
         return type(error), error.message
 

@@ -88,9 +88,11 @@ def test_several_expressions_take_as_many_statements_as_one(sqlite_catalog: Part
     counts = []
     for count in (1, 60):
         catalog.writes.add_partitions(TableName(*T), [partition(str(day), "0") for day in range(60)])
-        asked = ByAnyExpression(tuple(ByExpression(f"dt = '{day}'".encode(), plain_text=True) for day in range(count)))
+        requested = ByAnyExpression(
+            tuple(ByExpression(f"dt = '{day}'".encode(), plain_text=True) for day in range(count))
+        )
         before = catalog.statements()
-        assert len(catalog.writes.drop_partitions(TableName(*T), asked, delete_data=False)) == count
+        assert len(catalog.writes.drop_partitions(TableName(*T), requested, delete_data=False)) == count
         counts.append(catalog.statements() - before)
         catalog.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=False)
     assert counts[0] == counts[1]

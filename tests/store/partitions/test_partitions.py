@@ -366,8 +366,8 @@ def test_projections(sqlite_catalog: PartitionCatalog) -> None:
     sqlite_catalog.writes.add_partitions(
         TableName(*T), [partition("a", "0", parameters={"k1": "1", "k2": "2", "x": "3"})]
     )
-    asked = PartitionProjection(("values", "sd.location", "parameters"), "k%", "%2")
-    [found] = sqlite_catalog.reads.get_partitions(PartitionQuery(TableName(*T)), projection=asked).partitions
+    requested = PartitionProjection(("values", "sd.location", "parameters"), "k%", "%2")
+    [found] = sqlite_catalog.reads.get_partitions(PartitionQuery(TableName(*T)), projection=requested).partitions
     assert (found.values, found.parameters) == (["a", "0"], {"k1": "1"})
     assert found.sd.location is not None
     assert (found.dbName, found.sd.cols, found.sd.inputFormat, found.createTime) == (None, None, None, None)
@@ -444,10 +444,10 @@ def test_names_that_no_statement_holds_hide_no_others(catalog: PartitionCatalog)
     endless = f"dt={'x' * 20_000_000}/hr=1"
     long = tuple(f"dt={number}{'x' * 9_000}/hr=1" for number in range(2_000))
     for others in ((endless,), long, (*long, endless, "dt=雪/hr=1")):
-        asked = ByNames(("dt=a/hr=1", *others, "dt=b/hr=2", "dt=b/hr=3"))
-        answer = catalog.reads.get_partitions(PartitionQuery(TableName(*T), asked))
+        requested = ByNames(("dt=a/hr=1", *others, "dt=b/hr=2", "dt=b/hr=3"))
+        answer = catalog.reads.get_partitions(PartitionQuery(TableName(*T), requested))
         assert [one.values for one in answer.partitions] == [["a", "1"], ["b", "2"]]
-        assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T), asked)) == ["dt=a/hr=1", "dt=b/hr=2"]
+        assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T), requested)) == ["dt=a/hr=1", "dt=b/hr=2"]
     assert (
         catalog.reads.get_partitions(PartitionQuery(TableName(*T), ByValues(("x" * 20_000_000, "1")))).partitions == []
     )

@@ -78,16 +78,16 @@ WAYS: dict[str, Callable[[MetadataStore], Any]] = {
 
 def answers(store: MetadataStore) -> list[Any]:
     tables, partitions, of = store.reads.tables, store.reads.partitions, store.reads.statistics
-    asked: list[Callable[[], Any]] = [lambda: of.get_table_column_statistics(StatisticsQuery(FLAT, ["a", "b"]))]
+    requested: list[Callable[[], Any]] = [lambda: of.get_table_column_statistics(StatisticsQuery(FLAT, ["a", "b"]))]
     for name in (FLAT, PARTED, OTHER):
-        asked.append(lambda name=name: tables.get_table(name, statistics_engine="hive"))
+        requested.append(lambda name=name: tables.get_table(name, statistics_engine="hive"))
     for name in (PARTED, OTHER):
-        asked += [
+        requested += [
             lambda name=name: partitions.get_partitions(PartitionQuery(name)),
             lambda name=name: of.get_partition_column_statistics(StatisticsQuery(name, ["a", "b"]), PARTS),
             lambda name=name: of.get_aggregate_statistics(StatisticsQuery(name, ["a", "b"]), PARTS),
         ]
-    return [encoded(ask) for ask in asked]
+    return [encoded(fetch) for fetch in requested]
 
 
 def claimed_and_kept(store: MetadataStore) -> Iterator[tuple[str, frozenset[str], set[str]]]:

@@ -171,16 +171,16 @@ def test_columns_may_have_more_characters_than_tables(database_server: DatabaseS
         catalog.create_table("flat", keys=[], columns=[("名称", "bigint"), ("a", "bigint")])
         catalog.create_table(columns=[("名称", "bigint"), ("a", "bigint")])
         catalog.writes.add_partitions(TableName(*T), [partition("a", "0")])
-        store, asked = Statistics(catalog.context), ["a", "名称"]
+        store, requested = Statistics(catalog.context), ["a", "名称"]
         store.update_table_column_statistics(
             ColumnStatistics(ColumnStatisticsDesc(True, "d", "flat"), [longs("名称"), longs("a")])
         )
         store.update_partition_column_statistics([of_partition("dt=a/hr=0", longs("名称"), longs("a"))])
-        flat = store.get_table_column_statistics(StatisticsQuery(TableName("hive", "d", "flat"), asked))
-        [found] = store.get_partition_column_statistics(StatisticsQuery(TableName(*T), asked), ["dt=a/hr=0"])
+        flat = store.get_table_column_statistics(StatisticsQuery(TableName("hive", "d", "flat"), requested))
+        [found] = store.get_partition_column_statistics(StatisticsQuery(TableName(*T), requested), ["dt=a/hr=0"])
         for one in (flat, found):
-            assert [each.colName for each in one.statsObj] == asked
-        assert store.get_aggregate_statistics(StatisticsQuery(TableName(*T), asked), ["dt=a/hr=0"]).partsFound == 1
+            assert [each.colName for each in one.statsObj] == requested
+        assert store.get_aggregate_statistics(StatisticsQuery(TableName(*T), requested), ["dt=a/hr=0"]).partsFound == 1
     database_server.drop_database(url)
 
 

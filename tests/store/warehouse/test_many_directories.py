@@ -87,16 +87,16 @@ _paths = st.lists(st.sampled_from(_PARTS), min_size=1, max_size=3).map("/".join)
     st.booleans(),
 )
 def test_they_are_those_of_each(
-    objects: list[tuple[str, str]], asked: list[str], most: int, begins_after: bool
+    objects: list[tuple[str, str]], requested: list[str], most: int, begins_after: bool
 ) -> None:
     store = Keys([f"{path}/{name}" for path, name in objects], most, begins_after)
-    assert told(objects_of(store, BUCKET, asked)) == one_by_one(store, asked)
+    assert told(objects_of(store, BUCKET, requested)) == one_by_one(store, requested)
 
 
 @given(st.sets(st.integers(0, 500)), st.sets(st.integers(0, 500), max_size=200), st.integers(1, 4))
-def test_not_many_more_requests_than_with_one_for_each(there: set[int], asked: set[int], files: int) -> None:
+def test_not_many_more_requests_than_with_one_for_each(there: set[int], requested: set[int], files: int) -> None:
     keys = [f"t/a={number:03d}/{file}" for number in there for file in range(files)]
-    names = [f"t/a={number:03d}" for number in asked]
+    names = [f"t/a={number:03d}" for number in requested]
     store, other = Keys(keys), Keys(keys)
     assert told(objects_of(store, BUCKET, names)) == one_by_one(other, names)
     # A page without the directory at which it began, which is then listed once more.

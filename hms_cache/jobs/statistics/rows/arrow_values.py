@@ -38,7 +38,7 @@ class ParquetRows:
 
     def __init__(self, columns: Sequence[StatisticsColumn]) -> None:
         self._columns = columns
-        self._has_moments = any(column.kind in _MOMENTS for column in columns)
+        self._has_dates_or_timestamps = any(column.kind in _DATES_AND_TIMESTAMPS for column in columns)
         self._last: tuple[pa.Schema, list[str]] | None = None
         """The schema of the previous file, and the columns to read: most files of a table have the same schema."""
 
@@ -46,10 +46,10 @@ class ParquetRows:
         """The columns that the file has, for `values_of`. Raises LeftToSpark, ArrowException, OSError."""
         file = parquet.ParquetFile(pa.BufferReader(content), coerce_int96_timestamp_unit="us")
         metadata, schema = file.metadata, file.schema_arrow
-        if self._has_moments:
-            told = metadata.metadata or {}
-            is_old = told.get(_VERSION, _CALENDAR_SINCE) < _CALENDAR_SINCE
-            if is_old or any(key in told for key in _LEGACY):
+        if self._has_dates_or_timestamps:
+            metadata_values = metadata.metadata or {}
+            is_old = metadata_values.get(_VERSION, _CALENDAR_SINCE) < _CALENDAR_SINCE
+            if is_old or any(key in metadata_values for key in _LEGACY):
                 raise LeftToSpark
         if self._last is not None and self._last[0].equals(schema):
             wanted = self._last[1]
@@ -98,7 +98,7 @@ class OrcRows:
         if list(names) != self._all:
             raise LeftToSpark
         for column in self._columns:
-            if column.kind in _MOMENTS or not _is_read(column, schema.field(names[column.name]).type):
+            if column.kind in _DATES_AND_TIMESTAMPS or not _is_read(column, schema.field(names[column.name]).type):
                 raise LeftToSpark
         wanted = [names[column.name] for column in self._columns]
         for number in range(file.nstripes):
@@ -114,7 +114,7 @@ def _is_int96(file: parquet.ParquetFile, path: str) -> bool:
     return any(one.path == path and one.physical_type == "INT96" for one in columns)
 
 
-_MOMENTS = frozenset({StatisticsKind.DATE, StatisticsKind.TIMESTAMP})
+_DATES_AND_TIMESTAMPS = frozenset({StatisticsKind.DATE, StatisticsKind.TIMESTAMP})
 
 
 def _names(schema: pa.Schema) -> dict[str, str]:

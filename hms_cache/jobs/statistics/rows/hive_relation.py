@@ -34,19 +34,19 @@ def rows_of_partitions(
     metadata = catalog.getTable(in_catalog(name.catalog, name.database), name.table)
     relation = jvm.org.apache.spark.sql.execution.command.DDLUtils.readHiveTable(metadata)
     if partitions is not None:
-        told = jvm.java.util.ArrayList()
+        hive_partitions = jvm.java.util.ArrayList()
         keys = [key.name.lower() for key in table.partitionKeys]
         for partition, location in partitions.items():
             values = dict(zip(keys, values_of_name(partition), strict=True))
-            told.add(_partition(jvm, metadata.storage(), values, location))
-        known = jvm.scala.Option.apply(jvm.PythonUtils.toSeq(told))
+            hive_partitions.add(_partition(jvm, metadata.storage(), values, location))
+        known = jvm.scala.Option.apply(jvm.PythonUtils.toSeq(hive_partitions))
         relation = relation.copy(metadata, relation.dataCols(), relation.partitionCols(), relation.tableStats(), known)
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, relation), spark)
 
 
 def _partition(jvm: Any, storage: Any, values: Mapping[str, str], location: str) -> Any:
     place = jvm.scala.Option.apply(jvm.org.apache.hadoop.fs.Path(location).toUri())
-    told = storage.copy(
+    relation_storage = storage.copy(
         *(place, storage.inputFormat(), storage.outputFormat(), storage.serde(), storage.compressed()),
         storage.properties(),
     )
@@ -55,5 +55,5 @@ def _partition(jvm: Any, storage: Any, values: Mapping[str, str], location: str)
         key_values.put(key, value)
     to_map = jvm.PythonUtils.toScalaMap
     return jvm.org.apache.spark.sql.catalyst.catalog.CatalogTablePartition(
-        *(to_map(key_values), told, to_map(nothing), 0, -1, jvm.scala.Option.empty())
+        *(to_map(key_values), relation_storage, to_map(nothing), 0, -1, jvm.scala.Option.empty())
     )

@@ -24,7 +24,7 @@ class LimitedConnection(psycopg.Connection[Any]):
 
     answer_limit_s = float("inf")
     has_pipelines = psycopg.Pipeline.is_supported()
-    """Whether `ask_together` is supported: libpq has pipelines since version 14."""
+    """Whether `fetch_in_pipeline` is supported: libpq has pipelines since version 14."""
     rolls_back_later = False
     """Whether `rollback` returns without waiting for the reply, which reads do not need."""
     _owes_answer = False
@@ -47,7 +47,7 @@ class LimitedConnection(psycopg.Connection[Any]):
             self.pgconn.flush()
             self._owes_answer = True
 
-    def ask_together(self, questions: Sequence[tuple[str, Mapping[str, Any]]], *, ends: bool) -> list[Any]:
+    def fetch_in_pipeline(self, questions: Sequence[tuple[str, Mapping[str, Any]]], *, ends: bool) -> list[Any]:
         """Sends all queries, preceded by BEGIN if no transaction is open, before it waits for the first reply; returns
         the rows of each. `ends`: COMMIT is sent with them. Raises the error of the first query that failed."""
         self._statements_at_once = len(questions)

@@ -26,7 +26,7 @@ time."""
 Subject = DatabaseName | TableName
 
 
-class _Rest(NamedTuple):
+class _Cooldown(NamedTuple):
     until_s: float
     took_s: float
     """Duration of the load before it."""
@@ -35,31 +35,31 @@ class _Rest(NamedTuple):
     """Number of evictions by then: a table that may have been evicted since does not rest, because it is needed."""
 
 
-class Rests:
+class Cooldowns:
     """When each table may be loaded again. Not thread-safe."""
 
     def __init__(self, shortest_times: int, longest_times: int) -> None:
         """Bounds of a rest, as multiples of the duration of the load before it."""
         self._shortest_times = shortest_times
         self._longest_times = longest_times
-        self._rests: OrderedDict[Subject, _Rest] = OrderedDict()
+        self._cooldowns: OrderedDict[Subject, _Cooldown] = OrderedDict()
 
     def begin(
         self, subject: Subject, began_s: float, now_s: float, *, evictions_before: int = 0, evictions: int = 0
     ) -> None:
         """A load of it has ended (monotonic seconds). `evictions`: number of evictions in the cache, at its beginning
         and now."""
-        before = self._rests.pop(subject, None)
+        before = self._cooldowns.pop(subject, None)
         times = self._shortest_times
         is_soon = before is not None and began_s - before.until_s < SOON_TIMES * before.took_s
         if before is not None and is_soon and before.evictions == evictions_before:
             times = min(before.times * LENGTHENING, self._longest_times)
         took_s = now_s - began_s
-        self._rests[subject] = _Rest(now_s + times * took_s, took_s, times, evictions)
-        if len(self._rests) > MAX_REMEMBERED:
-            self._rests.popitem(last=False)
+        self._cooldowns[subject] = _Cooldown(now_s + times * took_s, took_s, times, evictions)
+        if len(self._cooldowns) > MAX_REMEMBERED:
+            self._cooldowns.popitem(last=False)
 
     def is_over(self, subject: Subject, now_s: float, evictions: int = 0) -> bool:
         """Whether it may be loaded."""
-        rest = self._rests.get(subject)
-        return rest is None or now_s >= rest.until_s or rest.evictions != evictions
+        cooldown = self._cooldowns.get(subject)
+        return cooldown is None or now_s >= cooldown.until_s or cooldown.evictions != evictions

@@ -12,7 +12,7 @@ from hms_cache.cache.partitions.block import PartitionBlock
 from hms_cache.cache.partitions.segment import Segment
 
 
-class AskedNames:
+class RequestedNames:
     """Names in ascending order, without duplicates. Not thread-safe.
 
     A look-up takes a microsecond, and a planner may name all partitions of a table. Blocks never change, so rows that
@@ -26,7 +26,7 @@ class AskedNames:
         self._rows: dict[int, tuple[PartitionBlock, npt.NDArray[np.int64]]] = {}
         """By the identity of a block, which is kept so that no other block can have the same."""
 
-    def look_up(self, segments: Sequence[Segment]) -> None:
+    def find_rows(self, segments: Sequence[Segment]) -> None:
         """Looks them up in the present blocks of all segments of a table."""
         for segment, some in self.in_segments(segments):
             block = segment.block

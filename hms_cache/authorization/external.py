@@ -58,14 +58,14 @@ class Epoch:
 
     def __init__(self, ends_at_s: float) -> None:
         self.ends_at_s = ends_at_s
-        self.by_principal: dict[tuple[str, frozenset[str]], AskedDecisions] = {}
-        self.by_tag: dict[bytes, AskedDecisions] = {}
+        self.by_principal: dict[tuple[str, frozenset[str]], ExternalDecisions] = {}
+        self.by_tag: dict[bytes, ExternalDecisions] = {}
         self.held = 0
         """Number of answers that the decisions hold. Concurrent updates may be lost: it is a limit, not an exact
         count."""
 
 
-class AskedDecisions:
+class ExternalDecisions:
     """See `Decisions`: the decisions about one principal in one epoch."""
 
     __slots__ = ("_counted", "_epoch", "_judge", "is_held", "policy", "tag")
@@ -114,10 +114,10 @@ class AskedDecisions:
             self._counted = held
 
 
-class AskingAuthorizer:
+class ExternalAuthorizer:
     """See `Authorizer`. Asks only when a decision is needed, on the thread that needs it."""
 
-    asks_others = True
+    is_external = True
     waits_for_members = False
 
     def __init__(
@@ -158,10 +158,10 @@ class AskingAuthorizer:
         """Drops all decisions, because grants have been changed by this server."""
         self._begin(self._epoch)
 
-    def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> AskedDecisions:
+    def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> ExternalDecisions:
         """The decisions of the current epoch."""
         if not self.keeps_answers:
-            return AskedDecisions(Epoch(self._now_s()), self._judge_of(principal, groups))
+            return ExternalDecisions(Epoch(self._now_s()), self._judge_of(principal, groups))
         epoch = self.policy
         assert isinstance(epoch, Epoch)
         found = epoch.by_principal.get((principal, groups))
@@ -169,20 +169,20 @@ class AskingAuthorizer:
             with self._changing:
                 found = epoch.by_principal.get((principal, groups))
                 if found is None:
-                    found = AskedDecisions(epoch, self._judge_of(principal, groups))
+                    found = ExternalDecisions(epoch, self._judge_of(principal, groups))
                     if len(epoch.by_principal) < MAX_PRINCIPALS:
                         epoch.by_principal[principal, groups] = found
                         epoch.by_tag[found.tag] = found
                         found.is_held = True
         return found
 
-    def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> AskedDecisions:
+    def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> ExternalDecisions:
         """The decisions of the epoch if it is known to be current; otherwise decisions for this call only."""
         if self.is_current is None or not self.keeps_answers or self.is_current():
             return self.decisions(principal, groups)
-        return AskedDecisions(Epoch(self._now_s()), self._judge_of(principal, groups))
+        return ExternalDecisions(Epoch(self._now_s()), self._judge_of(principal, groups))
 
-    def decisions_of(self, tag: bytes) -> AskedDecisions | None:
+    def decisions_of(self, tag: bytes) -> ExternalDecisions | None:
         """The decisions with this tag in the current epoch."""
         epoch = self.policy
         assert isinstance(epoch, Epoch)

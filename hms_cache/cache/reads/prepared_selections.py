@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partitions.selection import Asked
+from hms_cache.cache.partitions.selection import PreparedSelection
 from hms_cache.cache.reads.reading import Reading, frozen_table
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import ByExpression, ByFilter, ByNames, PartitionSelection
@@ -18,9 +18,9 @@ MANY_CHARACTERS: Final = 200
 """Fewer names are looked up, and shorter filters are bound, under the lock: taking it twice takes about as long."""
 
 
-def asked_of(reading: Reading, table: TableName, selection: PartitionSelection) -> Asked:
+def prepared_selection(reading: Reading, table: TableName, selection: PartitionSelection) -> PreparedSelection:
     """The selection: parsed, bound to the keys of the table, and its names looked up in the present blocks."""
-    asked = Asked(selection, reading.filter_limits)
+    prepared = PreparedSelection(selection, reading.filter_limits)
     match selection:
         case ByNames(names):
             is_long = len(names) > MANY_NAMES
@@ -29,27 +29,27 @@ def asked_of(reading: Reading, table: TableName, selection: PartitionSelection) 
         case ByExpression(expression):
             is_long = len(expression) > MANY_CHARACTERS
         case _:
-            return asked
+            return prepared
     if not reading.modes.enabled:
-        return asked
+        return prepared
     try:
-        if asked.is_decided_by_keys:
-            asked.read()
+        if prepared.is_decided_by_keys:
+            prepared.read()
         if is_long:
-            _prepare(reading, table, asked)
+            _prepare(reading, table, prepared)
     except Exception as error:
         # Any error in the selection or in memory occurs again under the lock, where it is handled.
         _log.debug("a selection is not prepared before memory is locked: %s", error)
-    return asked
+    return prepared
 
 
-def _prepare(reading: Reading, table: TableName, asked: Asked) -> None:
+def _prepare(reading: Reading, table: TableName, prepared: PreparedSelection) -> None:
     with reading.cache.view():
         entry = reading.cache.tables.get(table)
         held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
         of_table = frozen_table(entry) if entry is not None and Facet.TABLE in entry.facets else None
         segments = held.segments if held is not None else ()
-    if not asked.is_decided_by_keys:
-        asked.names.look_up(segments)
+    if not prepared.is_decided_by_keys:
+        prepared.names.find_rows(segments)
     elif of_table is not None:
-        asked.bound_to(tuple((key.name, key.type) for key in of_table.partitionKeys or ()))
+        prepared.bound_to(tuple((key.name, key.type) for key in of_table.partitionKeys or ()))

@@ -12,32 +12,32 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from hms_cache.cache.warming.rests import Rests
+from hms_cache.cache.warming.cooldowns import Cooldowns
 from hms_cache.metadata.object_names import DatabaseName
 
 LARGE_DATABASE: Final = 1_000
 """Number of tables above which the list rests. Reading fewer names takes the database and this server ten milliseconds
 or less."""
 
-SHORTEST_REST_TIMES: Final = 4
+SHORTEST_COOLDOWN_TIMES: Final = 4
 """They take at most a fifth of the time."""
 
-LONGEST_REST_TIMES: Final = 64
+LONGEST_COOLDOWN_TIMES: Final = 64
 """A list that takes half a second is loaded twice a minute."""
 
 
-class NameRests:
+class NameListCooldowns:
     """Thread-safe. `_lock` guards the rests, and is never held while another lock is taken or a statement runs."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
         self._lock = threading.Lock()
-        self._rests = Rests(SHORTEST_REST_TIMES, LONGEST_REST_TIMES)
+        self._cooldowns = Cooldowns(SHORTEST_COOLDOWN_TIMES, LONGEST_COOLDOWN_TIMES)
 
     def is_over(self, database: DatabaseName) -> bool:
         """Whether the list may be loaded for one read."""
         with self._lock:
-            return self._rests.is_over(database, self._now_s())
+            return self._cooldowns.is_over(database, self._now_s())
 
     def now_s(self) -> float:
         """A value for `loaded`."""
@@ -47,4 +47,4 @@ class NameRests:
         """The list was read, with this number of names."""
         if count > LARGE_DATABASE:
             with self._lock:
-                self._rests.begin(database, began_s, self._now_s())
+                self._cooldowns.begin(database, began_s, self._now_s())
