@@ -25,7 +25,7 @@ from benchmarks.own_metastore import OwnMetastore
 from benchmarks.restart import BYTES_A_PARTITION
 from benchmarks.scale import DATABASE, HOURS, TABLE, day_of
 
-PATIENCE_S: Final = 600.0
+MAX_WAIT_S: Final = 600.0
 RETRY_PAUSE_S: Final = 0.03
 WRITE_INTERVAL_S: Final = 1.0
 
@@ -67,7 +67,7 @@ def measure(url: str, directory: Path, partitions: int, *, readers: int, seconds
     write = OwnMetastore(url, directory / "write", CACHE__ENABLED="false")
     try:
         address, other = read.start(), write.start()
-        end_s = time.monotonic() + PATIENCE_S
+        end_s = time.monotonic() + MAX_WAIT_S
         while "warmed up" not in read.log:
             if time.monotonic() > end_s:
                 raise TimeoutError("the prewarm takes too long")

@@ -22,7 +22,7 @@ from benchmarks.generator import RECEIVE_BYTES, encode_request, is_answer
 from benchmarks.scale import DATABASE, TABLE, day_of
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
 
-PATIENCE_S: Final = 600.0
+MAX_WAIT_S: Final = 600.0
 _LENGTH: Final = struct.Struct("!I")
 """The length before each framed message."""
 
@@ -57,7 +57,7 @@ def reading(address: str, count: int, partitions: int, *, rest_s: float) -> Iter
 class _Reader:
     def __init__(self, address: str, number: int) -> None:
         host, port = address.rsplit(":", 1)
-        self.sock = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+        self.sock = socket.create_connection((host, int(port)), timeout=MAX_WAIT_S)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock.setblocking(False)
         self.chance = random.Random(number)
@@ -101,7 +101,7 @@ def read_days(address: str, count: int, partitions: int, rest_s: float) -> None:
             epoll.register(descriptor, select.EPOLLIN)
         while True:
             now_s = time.perf_counter()
-            wait_s = PATIENCE_S
+            wait_s = MAX_WAIT_S
             for one in readers:
                 if one.sent_s is None and one.due_s <= now_s:
                     one.send(_request(day_of(one.chance.randrange(partitions))))

@@ -24,7 +24,7 @@ from benchmarks.cloning import copy_partitions
 from benchmarks.own_metastore import OwnMetastore
 from benchmarks.scale import DATABASE, TABLE, day_of, fill
 
-PATIENCE_S: Final = 1800.0
+MAX_WAIT_S: Final = 1800.0
 
 BYTES_A_PARTITION: Final = 300
 """Budget per partition: one and a half times what a partition takes."""
@@ -146,7 +146,7 @@ def _p99_s(took_s: list[float]) -> float:
 
 
 def _wait(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + MAX_WAIT_S
     while not holds():
         if time.monotonic() > deadline_s:
             raise TimeoutError("it takes too long")

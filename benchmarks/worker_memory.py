@@ -15,7 +15,7 @@ from benchmarks.own_metastore import OwnMetastore
 from benchmarks.processes import proportional_bytes, with_children
 from benchmarks.restart import BYTES_A_PARTITION
 
-PATIENCE_S: Final = 1800.0
+MAX_WAIT_S: Final = 1800.0
 
 SETTLED_S: Final = 10.0
 """Pause after the last worker is warm: partitions are put into shared memory, and freed memory is returned."""
@@ -62,7 +62,7 @@ def _measure(url: str, directory: Path, settings: dict[str, str], done: str, tim
     metastore = OwnMetastore(url, directory, ADMIN__ENABLED="true", ADMIN__PORT=str(port), **settings)
     metastore.start()
     try:
-        end_s = time.monotonic() + PATIENCE_S
+        end_s = time.monotonic() + MAX_WAIT_S
         while done and metastore.log.count(done) < times:
             if time.monotonic() > end_s:
                 raise TimeoutError("it takes too long")

@@ -81,7 +81,7 @@ class AppliedPosition(NamedTuple):
     position: int
 
 
-class Seen:
+class AnswerPositions:
     """The positions at which the reads of a call were answered; None for the database, whose position is unknown."""
 
     __slots__ = ("_at", "_is_one", "_reads")
@@ -127,7 +127,7 @@ class CallContext(threading.local):
         """First and last event ids that it wrote to the log, per transaction; adjacent ranges are merged."""
         self._sent_s = 0.0
         self.source = Source()
-        self.seen: Seen | None = None
+        self.seen: AnswerPositions | None = None
         """The positions of its reads, inside :meth:`watched`."""
         self.fills_cache = True
         """Whether its reads may load objects into memory. False for a job that reads everything once: such reads are
@@ -169,9 +169,9 @@ class CallContext(threading.local):
             self.reads.append(f"{kind}: {reason}")
 
     @contextmanager
-    def watched(self) -> Iterator[Seen]:
+    def watched(self) -> Iterator[AnswerPositions]:
         """Records the positions of this thread's reads inside the block. It cannot be nested."""
-        self.seen = seen = Seen()
+        self.seen = seen = AnswerPositions()
         try:
             yield seen
         finally:

@@ -9,7 +9,7 @@ them.
 
 No turn begins while a call with priority (`first`: transactions, locks, writes) is running. Such a call takes about a
 millisecond, and would otherwise share the interpreter with one reader after the other. A turn is delayed by at most
-`COURTESY_S`, counted both from the start of the last such call and from the time at which the turn was due, so that
+`MAX_PRIORITY_S`, counted both from the start of the last such call and from the time at which the turn was due, so that
 neither one long call nor many short ones delay readers for long. Waiting threads check this every `SLICE_S`, and so
 does each call with priority when it begins. A thread that holds locks of the database (`holding_locks`: the transaction
 of a large write) gets its turn before readers, and its turn is not delayed, because others wait for the rows that it
@@ -33,7 +33,7 @@ from typing import Final
 SLICE_S: Final = 0.01
 """Maximum length of a turn. An ordinary answer of some hundred partitions is assembled within it."""
 
-COURTESY_S: Final = 0.003
+MAX_PRIORITY_S: Final = 0.003
 """The longest delay of a turn for calls with priority, which take about a millisecond. If such calls follow each other
 without a pause, one reader at a time still gets a turn this often."""
 
@@ -42,7 +42,7 @@ class _Part(threading.local):
     """The state of one thread."""
 
     def __init__(self) -> None:
-        self.takes_part = False
+        self.participates = False
         self.holds_locks = False
         self.signal = threading.Lock()
         """Held, except to signal a waiting thread that its turn has come."""
@@ -52,10 +52,10 @@ class _Part(threading.local):
 class Turns:
     """The turns of a process's threads. `_lock` guards all attributes."""
 
-    def __init__(self, slice_s: float = SLICE_S, courtesy_s: float = COURTESY_S) -> None:
+    def __init__(self, slice_s: float = SLICE_S, max_priority_s: float = MAX_PRIORITY_S) -> None:
         self._lock = threading.Lock()
         self._slice_s = slice_s
-        self._courtesy_s = courtesy_s
+        self._max_priority_s = max_priority_s
         self._owner: int | None = None
         """The thread that has the turn."""
         self._since_s = 0.0
@@ -87,16 +87,16 @@ class Turns:
 
     def begin(self) -> None:
         """Lets this thread take part, and waits for its turn."""
-        self._part.takes_part = True
+        self._part.participates = True
         self.resume()
 
     def end(self) -> None:
         """Ends this thread's part, and its turn."""
-        self._part.takes_part = False
+        self._part.participates = False
         self.pause()
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def held_turn(self) -> Iterator[None]:
         """Calls `begin` before the block and `end` after it."""
         self.begin()
         try:
@@ -117,7 +117,7 @@ class Turns:
 
     @contextmanager
     def first(self) -> Iterator[None]:
-        """Marks a call with priority: no turn begins inside the block, for up to `courtesy_s`."""
+        """Marks a call with priority: no turn begins inside the block, for up to `max_priority_s`."""
         with self._lock:
             self._start_free_turn()
             self._first += 1
@@ -129,9 +129,9 @@ class Turns:
                 self._first -= 1
                 self._start_free_turn()
 
-    def _is_withheld(self, now_s: float) -> bool:
+    def _is_delayed(self, now_s: float) -> bool:
         """Whether a free turn must not begin yet. The caller holds the lock."""
-        return self._first > 0 and now_s - min(self._first_since_s, self._free_since_s) < self._courtesy_s
+        return self._first > 0 and now_s - min(self._first_since_s, self._free_since_s) < self._max_priority_s
 
     def pause(self) -> bool:
         """Ends the turn before this thread waits. Returns whether the thread takes part, and must call `resume`
@@ -139,32 +139,32 @@ class Turns:
         if self.has_turn:
             with self._lock:
                 if self.has_turn:  # else another thread has just taken it
-                    self._hand_on()
-        return self._part.takes_part
+                    self._pass_turn()
+        return self._part.participates
 
     def resume(self) -> None:
         """Waits for this thread's turn after a wait. Does nothing if the thread does not take part, or has the turn."""
         part = self._part
         me = threading.get_ident()
-        if not part.takes_part or self._owner == me:
+        if not part.participates or self._owner == me:
             return
         with self._lock:
             if self._owner is None and not self._queue_of_holders and (part.holds_locks or not self._queue):
                 now_s = time.monotonic()
                 if not self._queue:
                     self._free_since_s = now_s
-                if part.holds_locks or not self._is_withheld(now_s):
+                if part.holds_locks or not self._is_delayed(now_s):
                     self._owner, self._since_s = me, now_s
                     return
             (self._queue_of_holders if part.holds_locks else self._queue).append((me, part.signal))
         while not part.signal.acquire(timeout=self._slice_s):
             with self._lock:
                 if self._owner is not None and time.monotonic() - self._since_s >= self._slice_s:
-                    self._hand_on()  # the owner continues without a turn
+                    self._pass_turn()  # the owner continues without a turn
                 else:
                     self._start_free_turn()
 
-    def _hand_on(self) -> None:
+    def _pass_turn(self) -> None:
         """Ends the turn, and starts the next one unless a call with priority runs. The caller holds the lock."""
         self._owner = None
         self._free_since_s = time.monotonic()
@@ -176,7 +176,7 @@ class Turns:
             return
         now_s = time.monotonic()
         queue = self._queue_of_holders or self._queue
-        if queue and (queue is self._queue_of_holders or not self._is_withheld(now_s)):
+        if queue and (queue is self._queue_of_holders or not self._is_delayed(now_s)):
             self._owner, signal = queue.popleft()
             self._since_s = now_s
             signal.release()
@@ -185,12 +185,12 @@ class Turns:
     def waiting(self) -> Iterator[None]:
         """Gives up the turn inside the block: for a wait for another thread, or work for which others wait."""
         part = self._part
-        took_part, part.takes_part = part.takes_part, False
+        participated, part.participates = part.participates, False
         self.pause()
         try:
             yield
         finally:
-            part.takes_part = took_part
+            part.participates = participated
             self.resume()
 
 

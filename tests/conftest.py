@@ -132,7 +132,7 @@ def _done_once() -> Iterator[None]:
 def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process masks every secret that it was given, by value: one test's password may be a word in another's
     texts."""
-    monkeypatch.setattr(secrets, "_known", set(secrets._known))
+    monkeypatch.setattr(secrets, "_masked_forms", set(secrets._masked_forms))
     monkeypatch.setattr(secrets, "_pattern", secrets._pattern)
 
 

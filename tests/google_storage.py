@@ -15,7 +15,7 @@ from typing import Any
 
 from tests import downloads
 from tests.programs import listening, running
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 # gcsfs asks each bucket's kind over gRPC, which the emulator does not speak. It is read when gcsfs is imported.
 os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
@@ -69,7 +69,7 @@ class GoogleStore:
 
     def _ask(self, path: str, body: bytes | None = None, kind: str = "") -> Any:
         request = urllib.request.Request(self.endpoint + path, body, {"Content-Type": kind} if kind else {})
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(request, timeout=MAX_WAIT_S) as answer:
             return json.load(answer)
 
 

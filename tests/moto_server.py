@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tests.programs import running
 from tests.s3_objects import Buckets
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 _PROGRAM = """
 import collections, json, threading
@@ -70,7 +70,7 @@ class ObjectStore(Buckets):
 
     def traffic(self) -> Traffic:
         """Since the server started."""
-        with urllib.request.urlopen(f"{self.endpoint}/-/traffic", timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(f"{self.endpoint}/-/traffic", timeout=MAX_WAIT_S) as answer:
             found = json.load(answer)
         return Traffic(found["requests"], {path.lstrip("/"): sent for path, sent in found["sent"].items()})
 

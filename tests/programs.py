@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def running(command: Sequence[str], log: Path, port_in: Callable[[str], int | No
     printed."""
     with log.open("w") as errors:
         process = subprocess.Popen(command, cwd=log.parent, stdout=subprocess.PIPE, stderr=errors, text=True)
-    timer = threading.Timer(PATIENCE_S, process.kill)
+    timer = threading.Timer(MAX_WAIT_S, process.kill)
     timer.start()
     try:
         assert process.stdout is not None
@@ -53,7 +53,7 @@ def listening(command_on: Callable[[int], Sequence[str]], log: Path, **environme
             stderr=output,
         )
     try:
-        end_s = time.monotonic() + PATIENCE_S
+        end_s = time.monotonic() + MAX_WAIT_S
         while not _listens(port):
             assert process.poll() is None, f"{command_on(port)[0]} has ended"
             assert time.monotonic() < end_s, f"{command_on(port)[0]} does not listen"

@@ -12,11 +12,11 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from hms_cache.cli.demo.server_process import PATIENCE_S
+from hms_cache.cli.demo.server_process import MAX_WAIT_S
 from hms_cache.cli.demo.server_process import ServerProcess as StartedServer
 from tests.prepared.processes import prepared_python
 
-__all__ = ["PATIENCE_S", "ServerProcess", "metastore_client", "server_process"]
+__all__ = ["MAX_WAIT_S", "ServerProcess", "metastore_client", "server_process"]
 
 
 class ServerProcess(StartedServer):
@@ -37,7 +37,7 @@ class ServerProcess(StartedServer):
 
 
 @contextmanager
-def metastore_client(port: int, timeout_s: float = PATIENCE_S) -> Iterator[HMSClient]:
+def metastore_client(port: int, timeout_s: float = MAX_WAIT_S) -> Iterator[HMSClient]:
     """A connection of hmsclient to this port of the local machine."""
     socket = TSocket("127.0.0.1", port)
     socket.setTimeout(timeout_s * 1000)

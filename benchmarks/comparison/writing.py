@@ -38,7 +38,7 @@ def markdown(results: Results, command: str, facts: str, catalog: str, seconds: 
     """Returns the whole report."""
     met = sum(bar.passed is True for bar in results.bars)
     missed = sum(bar.passed is False for bar in results.bars)
-    unjudged = len(results.bars) - met - missed
+    is_unchecked = len(results.bars) - met - missed
     lines = [
         "# Beside Hive 4.0.1 and its CachedStore",
         "",
@@ -51,7 +51,7 @@ def markdown(results: Results, command: str, facts: str, catalog: str, seconds: 
         f"{', '.join(HOT_OPERATIONS)}: all servers run at once and answer in turn, in {ROUNDS} rounds, and Hive's does "
         "not read its catalog anew meanwhile, which it does every minute; elsewhere one server runs after the other.",
         "",
-        f"**{met} bars met, {missed} missed, {unjudged} not judged.**",
+        f"**{met} bars met, {missed} missed, {is_unchecked} not judged.**",
         "",
         "| bar | target | reached | |",
         "|---|---|---|---|",

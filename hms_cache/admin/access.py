@@ -78,7 +78,7 @@ async def _bearer_with(bearers: Bearers, token: str, rights: Collection[str], wh
     return bearer
 
 
-def takes_commands(sources: AdminSources) -> bool:
+def accepts_commands(sources: AdminSources) -> bool:
     """Whether commands can be authorized at all."""
     return sources.bearers is not None or bool(sources.configuration.settings.admin.token.get_secret_value())
 

@@ -21,7 +21,7 @@ from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.pages.routes import page_routes
 from hms_cache.admin.siblings import METRICS_TIMEOUT_S, PASSED_ON, Siblings
 from hms_cache.admin.sources import AdminSources
-from hms_cache.admin.status import impala_metrics, known_log_end, server_status
+from hms_cache.admin.status import impala_metrics, last_log_end, server_status
 from hms_cache.admin.threads import on_own_thread
 from hms_cache.admin.worker_choice import merged_metrics, on_chosen_worker
 
@@ -48,11 +48,11 @@ def build_application(
         may_read = await refusal_of_reading(settings, authorization, sources.bearers) is None
         return PlainTextResponse(f"{found.text if may_read else found.reason}\n", 200 if found.ready else 503)
 
-    sources.metrics.database.reachable.set_function(lambda: float(probe.known_error() is None))
+    sources.metrics.database.reachable.set_function(lambda: float(probe.last_error() is None))
     if sources.poller is not None:
         poller = sources.poller
         sources.metrics.events.lag.set_function(
-            lambda: max(0, known_log_end(sources, probe) - poller.statistics().position)
+            lambda: max(0, last_log_end(sources, probe) - poller.statistics().position)
         )
         sources.metrics.events.age.set_function(lambda: poller.statistics().seconds_since_current)
 
@@ -88,6 +88,6 @@ def build_application(
         Starlette(routes=routes),
         lambda: sources.configuration.settings.admin,
         sources.metrics.management.refused_requests.add,
-        judging_themselves=frozenset({"/changes"} if sources.listeners is not None else ()),
+        self_authorizing=frozenset({"/changes"} if sources.listeners is not None else ()),
         bearers=sources.bearers,
     )

@@ -20,7 +20,7 @@ class Bearers:
 
     async def find(self, token: str) -> Bearer:
         """The bearer of a token. Raises AuthenticationError."""
-        bearer = self._tokens.known_bearer(token)
+        bearer = self._tokens.cached_bearer(token)
         if bearer is not None:
             return bearer
         if not is_token_shaped(token):

@@ -93,13 +93,13 @@ class Guard:
         app: Starlette,
         settings: Callable[[], AdminSettings],
         refused: Callable[[], None],
-        judging_themselves: frozenset[str] = frozenset(),
+        self_authorizing: frozenset[str] = frozenset(),
         bearers: Bearers | None = None,
     ) -> None:
-        """`settings`: returns those in force. `judging_themselves`: paths whose routes check access themselves.
+        """`settings`: returns those in force. `self_authorizing`: paths whose routes check access themselves.
         `bearers`: None if tokens of an issuer are not accepted."""
         self._bearers = bearers
-        self._unguarded = _FOR_PROBES | judging_themselves
+        self._unguarded = _FOR_PROBES | self_authorizing
         self._app = app
         self._settings = settings
         self._refused = refused

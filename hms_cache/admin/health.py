@@ -71,7 +71,7 @@ class DatabaseProbe:
         with self._lock:
             self._finished_at_s = float("-inf")
 
-    def known_error(self) -> str | None:
+    def last_error(self) -> str | None:
         """Like :meth:`error`, but without waiting: the last known result. Starts a probe if that is too old."""
         with self._lock:
             self._begin_if_due()

@@ -7,7 +7,7 @@ from collections import deque
 
 from hms_cache.admin.health import DatabaseProbe
 from hms_cache.admin.sources import AdminSources
-from hms_cache.admin.status import known_log_end
+from hms_cache.admin.status import last_log_end
 from hms_cache.metrics import quantile_s
 from hms_cache.metrics.sharded import DURATION_BOUNDS_S
 from hms_cache.values import frozen
@@ -72,7 +72,7 @@ class History:
             cache_bytes=cache.shared.weight if cache is not None else 0,
             resident_bytes=resident_bytes(self._sources),
             events_per_s=max(0.0, now.events - before.events) / seconds,
-            lag=max(0, known_log_end(self._sources, self._probe) - poller.statistics().position) if poller else 0,
+            lag=max(0, last_log_end(self._sources, self._probe) - poller.statistics().position) if poller else 0,
         )
         with self._lock:
             self._samples.append(taken)

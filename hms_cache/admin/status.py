@@ -249,7 +249,7 @@ def _state_of(row: MemberRow) -> str:
     return "revoked" if row.is_revoked else "lease"
 
 
-def known_log_end(sources: AdminSources, probe: DatabaseProbe) -> int:
+def last_log_end(sources: AdminSources, probe: DatabaseProbe) -> int:
     """The last event's id, as far as the poller or the probe knows it; the probe continues if the poller stops."""
     return max(sources.poller.statistics().head_event_id if sources.poller is not None else 0, probe.log_end)
 
@@ -258,9 +258,9 @@ def event_status(sources: AdminSources, probe: DatabaseProbe) -> EventStatus | N
     """The state of the poller; None without a cache. If the poller does not run, the log's end is that of the probe."""
     if sources.poller is None:
         return None
-    probe.known_error()
+    probe.last_error()
     report, numbers = sources.poller.status_report(), sources.poller.statistics()
-    log_end = known_log_end(sources, probe)
+    log_end = last_log_end(sources, probe)
     age_s = numbers.seconds_since_current
     return EventStatus(
         status=report.status.value,

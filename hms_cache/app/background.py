@@ -28,11 +28,11 @@ class BackgroundTask:
     """
 
     def __init__(
-        self, name: str, work: Callable[[], float], *, takes_turns: bool = False, first_pause_s: float = 0.0
+        self, name: str, work: Callable[[], float], *, uses_turns: bool = False, first_pause_s: float = 0.0
     ) -> None:
-        """`takes_turns`: the thread takes turns with the computing threads of reads (`hms_cache.computing`).
+        """`uses_turns`: the thread takes turns with the computing threads of reads (`hms_cache.computing`).
         `first_pause_s`: pause between the start and the first call."""
-        self._takes_turns = takes_turns
+        self._uses_turns = uses_turns
         self._first_pause_s = first_pause_s
         self._work = work
         self._stopping = threading.Event()
@@ -63,7 +63,7 @@ class BackgroundTask:
         while not self._stopping.is_set():
             self._woken.clear()
             try:
-                with turns.taken() if self._takes_turns else nullcontext():
+                with turns.held_turn() if self._uses_turns else nullcontext():
                     pause_s = self._work()
             except Exception as error:
                 self._log_failure(error)

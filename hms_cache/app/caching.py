@@ -147,7 +147,7 @@ def build_caching(
     poller = pollers[0]
     refill = None
     if settings.cache.refill == "recent":
-        refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S, takes_turns=True)
+        refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S, uses_turns=True)
     events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
     poller.on_resync_due = events.wake
     dumping = None
@@ -167,7 +167,7 @@ def build_caching(
         writes_usage=writes_files,
     )
     background = BackgroundTask(
-        "hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S, takes_turns=True
+        "hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S, uses_turns=True
     )
     sharing = _sharing(cache, files) if files is not None else None
     rules = settings.cache.include, settings.cache.exclude
@@ -184,7 +184,7 @@ def _memory_files(settings: Settings, directory: Path, metrics: CacheMetrics) ->
 
 def _sharing(cache: Cache, files: MemoryFiles) -> BackgroundTask:
     sharing = BlockSharing(cache.shared, files)
-    return BackgroundTask("hms-shared-memory", lambda: 0.0 if sharing.step() else _REFILL_PAUSE_S, takes_turns=True)
+    return BackgroundTask("hms-shared-memory", lambda: 0.0 if sharing.step() else _REFILL_PAUSE_S, uses_turns=True)
 
 
 def cache_options(settings: Settings) -> CacheOptions:

@@ -108,7 +108,7 @@ def run_checks(
         findings.error(error.problem, error.remedy)
         database = None
     if database is not None:
-        database.leave_as_found()
+        database.keep_as_found()
         with closing(database):
             _check_database(findings, settings, database)
     with findings.check("the warehouse can be written"):

@@ -48,7 +48,7 @@ def ending(code: int) -> str:
     return f"was ended by {name}"
 
 
-def leave(status: int) -> NoReturn:
+def exit_process(status: int) -> NoReturn:
     """Ends this process immediately, after the log has been written as far as its reader accepts it.
 
     Skips Python's own shutdown, which would wait for threads that are blocked in a database or a directory, and would

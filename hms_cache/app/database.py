@@ -173,7 +173,7 @@ def report_schema(settings: Settings) -> tuple[str, list[str]]:
     Raises ``SchemaError`` if there is no schema, or one that cannot be served.
     """
     database = open_database(settings)
-    database.leave_as_found()
+    database.keep_as_found()
     with closing(database), refusals_explained():
         version = require_served_schema(database, settings).version
         return str(version), [str(difference) for difference in check_schema(database)]

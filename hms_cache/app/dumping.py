@@ -35,7 +35,7 @@ _STOP_TIMEOUT_S = 5.0
 _DONE_PAUSE_S = 3600.0
 
 
-class _GivenUp(Exception):
+class _WriteCancelled(Exception):
     """The server stops, or the write takes too long."""
 
 
@@ -125,7 +125,7 @@ class Dumping:
 
         def pause(written: int) -> None:
             if self._stopping.wait(written / bytes_per_s):
-                raise _GivenUp
+                raise _WriteCancelled
 
         self._write(pause, self._stopping)
         return self._settings.dump_interval_s
@@ -135,7 +135,7 @@ class Dumping:
 
         def pause(written: int) -> None:
             if time.monotonic() > end_s:
-                raise _GivenUp
+                raise _WriteCancelled
 
         self._write(pause, threading.Event())
 
@@ -155,8 +155,10 @@ class Dumping:
             self._metrics.dump_writes.add(("unproven",))
             return
         try:
-            size = write_dump(self._path, captured, identity, pause, lambda take: self._take_name(take, removals))
-        except _GivenUp:
+            size = write_dump(
+                self._path, captured, identity, pause, lambda take: self._replace_previous(take, removals)
+            )
+        except _WriteCancelled:
             return
         except OSError as error:
             self._metrics.dump_writes.add(("failed",))
@@ -166,13 +168,13 @@ class Dumping:
         self._metrics.dump_writes.add(("written",))
         self._metrics.dump_bytes.set(size)
         self._metrics.dump_written.set(time.time())
-        took_s = time.monotonic() - began_s
-        _log.info("a dump of %d bytes at event %d was written in %.1f s", size, captured.place.event_id, took_s)
+        duration_s = time.monotonic() - began_s
+        _log.info("a dump of %d bytes at event %d was written in %.1f s", size, captured.place.event_id, duration_s)
 
-    def _take_name(self, take: Callable[[], None], removals: int) -> None:
+    def _replace_previous(self, take: Callable[[], None], removals: int) -> None:
         with self._lock:
             if self._removals != removals:
-                raise _GivenUp
+                raise _WriteCancelled
             take()
 
 

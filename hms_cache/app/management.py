@@ -112,11 +112,11 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     )
     feed = ChangeFeed(sources)
     metrics = sources.metrics.management
-    metrics.connections.set_function(lambda: limits.connections.taken)
+    metrics.connections.set_function(lambda: limits.connections.in_use)
     metrics.refused_connections.set_function(lambda: limits.connections.refused)
     metrics.timeouts.set_function(lambda: limits.timeouts)
     metrics.bad_requests.set_function(lambda: limits.bad_requests)
-    metrics.listeners.set_function(lambda: limits.listeners.taken)
+    metrics.listeners.set_function(lambda: limits.listeners.in_use)
     metrics.refused_listeners.set_function(lambda: limits.listeners.refused)
     server = _Server(
         uvicorn.Config(

@@ -31,7 +31,7 @@ _LEAST_OF_ONE_ADDRESS = 4
 LARGEST_HEADER_BYTES = 32 * 1024
 
 
-class Places:
+class ConnectionSlots:
     """A limited number of places for connections, with a limit per address; counts the places in use and the
     refusals."""
 
@@ -39,22 +39,22 @@ class Places:
         self._most = most
         self._max_of_one_address = max_of_one_address
         self._of_address = Counts()
-        self.taken = 0
+        self.in_use = 0
         self.refused = 0
 
-    def take(self, address: str) -> bool:
+    def acquire(self, address: str) -> bool:
         """Takes a place; returns whether one was free."""
-        if self.taken >= self._most or self._of_address.get(address, 0) >= self._max_of_one_address:
+        if self.in_use >= self._most or self._of_address.get(address, 0) >= self._max_of_one_address:
             self.refused += 1
             return False
-        self.taken += 1
+        self.in_use += 1
         self._of_address.add(address)
         return True
 
     def give_back(self, address: str) -> None:
         """Returns a place of this address."""
-        self.taken -= 1
-        self._of_address.take_away(address)
+        self.in_use -= 1
+        self._of_address.decrement(address)
 
 
 class ConnectionLimits:
@@ -70,8 +70,10 @@ class ConnectionLimits:
     ) -> None:
         """`max_listeners_per_address`: 0 means no limit per address. `network_of`: the network to which a client's
         address is counted."""
-        self.connections = Places(max_connections, max(_LEAST_OF_ONE_ADDRESS, max_connections // _SHARE_OF_ONE_ADDRESS))
-        self.listeners = Places(max_listeners, max_listeners_per_address or max_listeners)
+        self.connections = ConnectionSlots(
+            max_connections, max(_LEAST_OF_ONE_ADDRESS, max_connections // _SHARE_OF_ONE_ADDRESS)
+        )
+        self.listeners = ConnectionSlots(max_listeners, max_listeners_per_address or max_listeners)
         """Connections that receive the change feed. They are long-lived, and not counted in `connections`."""
         self.request_timeout_s = request_timeout_s
         """Time limit for a request's header, from its first byte or from the connection, and for a client to receive a
@@ -181,7 +183,7 @@ class GuardedProtocol(H11Protocol):
                 transport.abort()  # disconnected before its address was read, so it must not be treated as a worker
             return  # another worker, through its socket file
         address = self._limits.network_of(self.client[0])
-        if not self._limits.connections.take(address):
+        if not self._limits.connections.acquire(address):
             transport.abort()
             return
         self._address = address
@@ -195,7 +197,7 @@ class GuardedProtocol(H11Protocol):
         self._cancel("_reader_timer")
         self._is_watched = False
         if self.cycle is None or self.cycle.scope is self._answered:
-            self._leave_place()
+            self._release_slot()
         if self._listens_from is not None:
             self._limits.listeners.give_back(self._listens_from)
             self._listens_from = None
@@ -208,9 +210,9 @@ class GuardedProtocol(H11Protocol):
         finally:
             self._answered = scope
             if self._is_lost:
-                self._leave_place()
+                self._release_slot()
 
-    def _leave_place(self) -> None:
+    def _release_slot(self) -> None:
         if self._address is not None:
             self._limits.connections.give_back(self._address)
             self._address = None
@@ -224,10 +226,10 @@ class GuardedProtocol(H11Protocol):
         if self._is_lost:
             return False
         address = self._limits.network_of(self.client[0]) if self.client is not None else ""
-        if not self._limits.listeners.take(address):
+        if not self._limits.listeners.acquire(address):
             return False
         self._listens_from = address
-        self._leave_place()
+        self._release_slot()
         return True
 
     def data_received(self, data: bytes) -> None:

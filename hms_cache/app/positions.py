@@ -91,12 +91,12 @@ def _packet_connection(database: Database) -> PositionConnection | None:
     driver: Any = None
     try:
         with database.checking() as connection:
-            question = str(database.history_text.statement(connection).compile(connection.engine))
+            query = str(database.history_text.statement(connection).compile(connection.engine))
         pooled: Any = database.check_engine.raw_connection()
         driver = pooled.driver_connection
         pooled.detach()
-        if PositionConnection.can_take(driver):
-            return PositionConnection(driver, question)
+        if PositionConnection.supports(driver):
+            return PositionConnection(driver, query)
     except DatabaseUnavailableError as error:
         _log.info("no connection for the position check yet: %s", error)
     if driver is not None:

@@ -91,7 +91,7 @@ def run(
         closing(Signals()) as signals,
     ):
         # Before the start, so that a signal that arrives meanwhile also shuts the process down in order.
-        signals.take()
+        signals.install()
         service = _service(configuration, inherited, warming)
         uri = service.start()
         try:
@@ -151,7 +151,7 @@ def _reload(
     audit_output = None
     try:
         audit_output = open_audit_output(configuration.settings.server, configuration.settings.log, worker)
-        taken, refused = service.reload(configuration)
+        applied, refused = service.reload(configuration)
     except StartupError as error:
         report(False)
         close_audit_output(audit_output or [])
@@ -165,6 +165,6 @@ def _reload(
     use_audit_output(audit_output)
     report(True)
     set_up_logging(configuration.settings.log)
-    _log.info("reloaded: %s", ", ".join(taken) or "nothing that a running server can take has changed")
+    _log.info("reloaded: %s", ", ".join(applied) or "nothing that a running server can take has changed")
     if refused:
         _log.warning("these need a restart: %s", ", ".join(refused))

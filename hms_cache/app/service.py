@@ -51,10 +51,10 @@ from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.app.worker_heartbeats import BEAT_INTERVAL_S, Heartbeat
 from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.authentication.listener_tokens import ListenerTokens
+from hms_cache.authorization.cached_groups import CachedGroups
 from hms_cache.authorization.decisions import Authorizer
 from hms_cache.authorization.external import ExternalAuthorizer
 from hms_cache.authorization.grouped_policy import GroupedPolicy
-from hms_cache.authorization.known_groups import KnownGroups
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
@@ -230,38 +230,38 @@ class Service:
         `StartupError` without a change if files cannot be used.
         """
         # Files may have changed although their names have not. All are read before the first one is applied.
-        take: list[Callable[[], None]] = []
+        install: list[Callable[[], None]] = []
         if self._listener_tokens is not None:
-            take.append(new_listener_tokens(self._listener_tokens, configuration.settings))
+            install.append(new_listener_tokens(self._listener_tokens, configuration.settings))
         if self._ports is not None:
             # The set of ports does not change after the start.
             listeners = {"listeners": self._settings.server.listeners}
-            take.append(self._ports.renewed(configuration.settings.server.model_copy(update=listeners)))
+            install.append(self._ports.renewed(configuration.settings.server.model_copy(update=listeners)))
         has_certificate = configuration.settings.server.tls_certificate_file is not None
         if self.management is not None and self.management.tls is not None and has_certificate:
             context = server_context(configuration.settings.server, requests_client_certificates=False)
-            take.append(partial(setattr, self.management.tls, "context", context))
+            install.append(partial(setattr, self.management.tls, "context", context))
         if self._certificate_end is not None and has_certificate:
             # Which ports have TLS does not change after the start.
             files = configuration.settings.server.model_copy(
                 update={"listeners": self._settings.server.listeners, "tls_enabled": self._settings.server.tls_enabled}
             )
             shown = self._settings.model_copy(update={"server": files})
-            take.append(self._certificate_end.renewed(shown))
+            install.append(self._certificate_end.renewed(shown))
         if self._revocation_list_end is not None:
-            take.append(self._revocation_list_end.renewed(configuration.settings))
+            install.append(self._revocation_list_end.renewed(configuration.settings))
         if self._policy is not None:
             reload_policy(self._policy)  # reads and applies in one step: the last one that can fail
-        for one in take:
+        for one in install:
             one()
-        taken, refused = self._configuration.reloadable_changes(configuration.settings)
-        self._configuration = self._configuration.with_changes(configuration, taken)
+        applied, refused = self._configuration.reloadable_changes(configuration.settings)
+        self._configuration = self._configuration.with_changes(configuration, applied)
         self._pending_restart = tuple(refused)
         if self._dispatcher is not None:
             self._dispatcher.slow_call_s = self._configuration.settings.log.slow_call_s
         if self._caching is not None:
             self._caching.reload(self._configuration.settings)
-        return taken, refused
+        return applied, refused
 
     def _cached(self, stores: DatabaseStores, database: Database, starting: ExitStack) -> MetadataReads:
         """The store from which handlers read: a cache over the object store, if caching is enabled."""
@@ -430,7 +430,7 @@ class Service:
             PortState(port.uri, port.authentication, listener.connections_of(port)) for port in ports.ports
         )
 
-    def _authorize(self, stores: DatabaseStores, groups: KnownGroups | None, starting: ExitStack) -> None:
+    def _authorize(self, stores: DatabaseStores, groups: CachedGroups | None, starting: ExitStack) -> None:
         for _, settings in settings_of_ports(self._settings):
             require_authentication(settings)
         metrics = self.metrics.server

@@ -23,7 +23,7 @@ class Signals:
         self._reading, self._writing = os.pipe()
         os.set_blocking(self._writing, False)
 
-    def take(self, *others: signal.Signals) -> None:
+    def install(self, *others: signal.Signals) -> None:
         """Handles these signals from now on: stop, reload, and `others`, including a reload that was blocked. Only in
         the main thread."""
         # If the pipe is full, thousands of signals are waiting already.

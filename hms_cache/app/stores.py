@@ -56,7 +56,7 @@ def build_database_stores(
             messages,
             settings,
             features=database.features,
-            judge_cleanup=partial(require_cleanable, context),
+            check_cleanup=partial(require_cleanable, context),
         ),
         log=NotificationLog(database, max_response=settings.events.max_response),
         event_cleaner=EventCleaner(database, database.clock),

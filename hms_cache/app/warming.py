@@ -171,7 +171,7 @@ class Warming:
                     self._end_processes()
                 elif task in self.prewarm.tasks and number < len(self._reads):
                     # A process that reads for several workers waits for those that may still ask.
-                    self._reads[number].leave()
+                    self._reads[number].retire()
         return _RESET_PAUSE_S
 
     def _end_processes(self) -> None:
@@ -189,10 +189,10 @@ class Warming:
         return _USAGE_INTERVAL_S
 
 
-def pause_s(took_s: float, busy_s: float) -> float:
+def pause_s(duration_s: float, busy_s: float) -> float:
     """How long to rest after a batch of this duration, during which calls used `busy_s` of processor time."""
-    share = min(1.0, max(0.0, busy_s / took_s)) if took_s else 0.0
-    return took_s * share**2 * _PAUSE_SHARE
+    share = min(1.0, max(0.0, busy_s / duration_s)) if duration_s else 0.0
+    return duration_s * share**2 * _PAUSE_SHARE
 
 
 def processor_time_of_calls_s() -> float:

@@ -122,10 +122,10 @@ class WarmingReads:
                 return self._process.read(wanted, self._memory)
             except WarmingProcessLost as error:
                 _log.warning("the prewarm continues in the server itself: %s", error)
-                self.leave()
+                self.retire()
         return self._here(wanted)
 
-    def leave(self) -> None:
+    def retire(self) -> None:
         """Ends the process because it is not needed any more; further reads are made here. For the thread that
         reads."""
         self._is_lost = True
@@ -182,7 +182,7 @@ class SharedWarming:
                 end.close()
         return [WarmingProcess(one) for one in taken]
 
-    def leave(self, worker: int) -> None:
+    def close_ends_of(self, worker: int) -> None:
         """Called in the parent: closes its copies of the worker's ends, which then close with the worker."""
         for ends in self._ends:
             end, ends[worker] = ends[worker], None

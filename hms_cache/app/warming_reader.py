@@ -34,15 +34,15 @@ NICENESS: Final = 19
 """The lowest priority: on a machine busy with clients the process gets a hundredth of a core, on an idle one a whole
 core."""
 
-FIRST_PATIENCE_S: Final = 30.0
+FIRST_MAX_WAIT_S: Final = 30.0
 """How long the first worker waits until all others have started as well: they start one after the other, in a second or
 two each, plus the time of reading a dump."""
 
-PATIENCE_S: Final = 2.0
+MAX_WAIT_S: Final = 2.0
 """How long callers wait for one that has not asked yet: installing a result takes tenths of a second, unless it is busy
 with clients. After that it is not waited for again until it asks."""
 
-SEND_PATIENCE_S: Final = 30.0
+SEND_TIMEOUT_S: Final = 30.0
 """How long an answer waits for a process that does not receive it; that process then reads itself."""
 
 FILES_AT_ONCE: Final = 64
@@ -62,7 +62,7 @@ def serve_reads(connections: Sequence[Connection], settings: Settings, parent: i
         os.nice(NICENESS)
         with closing(open_database(settings)) as database:
             store = build_database_stores(settings, database).objects.reads
-            Answering(connections, SnapshotReads(store, settings.cache.budget_bytes).read, sends_files).run()
+            AnswerLoop(connections, SnapshotReads(store, settings.cache.budget_bytes).read, sends_files).run()
         status = 0
     except Exception:
         _log.exception("the process for the prewarm failed")
@@ -84,7 +84,7 @@ class _Caller:
         _limit_sending(connection)
 
 
-class Answering:
+class AnswerLoop:
     """Answers all requests on these connections, equal ones together, until all callers have gone."""
 
     def __init__(
@@ -118,9 +118,9 @@ class Answering:
             return [], None
         awaited = [one for one in self._callers if one.wanted is None and not one.is_late]
         if awaited:
-            end_s = min(one.since_s for one in waiting) + PATIENCE_S
+            end_s = min(one.since_s for one in waiting) + MAX_WAIT_S
             if self._first_requested_s is not None and not all(one.answers for one in awaited):
-                end_s = max(end_s, self._first_requested_s + FIRST_PATIENCE_S)
+                end_s = max(end_s, self._first_requested_s + FIRST_MAX_WAIT_S)
             left_s = end_s - self._now_s()
             if left_s > 0:
                 return [], left_s
@@ -207,6 +207,6 @@ def _send_files(connection: Connection, files: Sequence[int]) -> None:
 
 
 def _limit_sending(connection: Connection) -> None:
-    limit: Any = struct.pack("@ll", int(SEND_PATIENCE_S), 0)
+    limit: Any = struct.pack("@ll", int(SEND_TIMEOUT_S), 0)
     with socket.socket(fileno=os.dup(connection.fileno())) as wire:
         wire.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hms_cache.admin.siblings import Siblings
-from hms_cache.app.child_processes import end_with_parent, ending, leave, show_crashes
+from hms_cache.app.child_processes import end_with_parent, ending, exit_process, show_crashes
 from hms_cache.app.database import open_database
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.management import hold_management_port
@@ -53,10 +53,10 @@ _START_TIMEOUT_S = 120.0
 
 _RECHECK_INTERVAL_S = 0.1
 
-_ANSWER_PATIENCE_S = 10.0
+_ANSWER_TIMEOUT_S = 10.0
 """How long a successor waits for a worker to report the result of a reload; a worker that hangs does not report it."""
 
-_ABORT_PATIENCE_S = 10.0
+_ABORT_GRACE_S = 10.0
 """How long a hanging worker may take to end after SIGABRT (it writes its stacks and, if the system is configured so, a
 core file) before it is killed."""
 
@@ -187,7 +187,7 @@ class _Workers:
                     process,
                     self._in_force.settings.server.worker_timeout_s,
                 )
-                self._ending[process] = now_s + _ABORT_PATIENCE_S
+                self._ending[process] = now_s + _ABORT_GRACE_S
                 os.kill(process, signal.SIGABRT)  # it writes the stacks of its threads
             elif now_s >= self._ending[process]:
                 os.kill(process, signal.SIGKILL)
@@ -213,7 +213,7 @@ class _Workers:
             os.close(reading)
             siblings = replace(self._siblings, own_index=index, lost_before=self._lost[index])
             self._serve(writing, siblings, parent, heartbeat)
-        self._warming.leave(index)
+        self._warming.close_ends_of(index)
         os.close(writing)
         os.set_blocking(reading, False)
         self._running[process] = index, reading
@@ -241,7 +241,7 @@ class _Workers:
         except Exception:
             _log.exception("a worker failed")
         finally:
-            leave(status)
+            exit_process(status)
 
     def _loading(self, siblings: Siblings) -> Load:
         """Called in the child: loads the configuration in force first, and at each reload the current one."""
@@ -315,8 +315,8 @@ class _Workers:
             loaded = self._load()
         except Exception:
             return
-        taken, _ = self._in_force.reloadable_changes(loaded.settings)
-        self._offered, self._offered_at_s = self._in_force.with_changes(loaded, taken), time.monotonic()
+        applied, _ = self._in_force.reloadable_changes(loaded.settings)
+        self._offered, self._offered_at_s = self._in_force.with_changes(loaded, applied), time.monotonic()
         set_up_logging(self._offered.settings.log)
 
     def _is_reload_settled(self) -> bool:
@@ -332,7 +332,7 @@ class _Workers:
         return True
 
     def _may_answer(self) -> bool:
-        return time.monotonic() - self._offered_at_s < _ANSWER_PATIENCE_S
+        return time.monotonic() - self._offered_at_s < _ANSWER_TIMEOUT_S
 
     def _listen_to_all(self) -> None:
         for process, (_, reading) in self._running.items():
@@ -416,7 +416,7 @@ def run_workers(load: Load) -> None:
         # Before ports are held and signals handled, because they are forked.
         warming = held.enter_context(_shared_warming(configuration))
         signals = held.enter_context(closing(Signals()))
-        signals.take(CHILD_ENDED)
+        signals.install(CHILD_ENDED)
         holders = [held.enter_context(_hold_port(one.host, one.port)) for one in settings.ports()]
         ports = [holder.getsockname()[1] for holder in holders]
         workers = _Workers(

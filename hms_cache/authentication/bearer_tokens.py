@@ -92,16 +92,16 @@ class BearerTokens:
         """By digest, least recently used first."""
         self.kept_bytes = 0
 
-    def known(self, token: str) -> Identity | None:
+    def cached_identity(self, token: str) -> Identity | None:
         """The identity for a token that was checked before and is still valid; None otherwise. Does not block."""
-        bearer = self.known_bearer(token)
+        bearer = self.cached_bearer(token)
         return None if bearer is None else bearer.identity
 
     def check(self, token: str) -> Identity:
         """The identity for a token. May block on the server of the keys. Raises AuthenticationError."""
         return self.check_bearer(token).identity
 
-    def known_bearer(self, token: str) -> Bearer | None:
+    def cached_bearer(self, token: str) -> Bearer | None:
         """Like `known`. Returns None for every token if the keys are due to be read again; the check of this token then
         reads them. Otherwise a key that the issuer has removed would be trusted as long as all tokens are known."""
         if not self._keys.is_current:

@@ -20,7 +20,7 @@ MAX_BYTES = 1024 * 1024
 
 MAX_KEYS = 1000
 
-_PATIENCE_S = 1.0
+_MAX_WAIT_S = 1.0
 """How long threads wait for the thread that reads the document. Threads that need a known key do not wait. Without the
 limit, tokens with unknown keys would block all checking threads for as long as an issuer does not answer."""
 
@@ -142,9 +142,9 @@ class KeySet:
         """Admits one thread at a time. Raises KeySetError if another one takes too long."""
         with self._turns:
             while self._reading_since_s is not None:
-                left_s = self._reading_since_s + _PATIENCE_S - self._now_s()
+                left_s = self._reading_since_s + _MAX_WAIT_S - self._now_s()
                 if left_s <= 0 or not self._turns.wait(left_s):
-                    raise KeySetError(f"{self._options.url}: no answer for {_PATIENCE_S:g} s")
+                    raise KeySetError(f"{self._options.url}: no answer for {_MAX_WAIT_S:g} s")
             self._reading_since_s = self._now_s()
         try:
             yield

@@ -47,7 +47,7 @@ class ListenerTokens:
         except ListenerTokensError as error:
             raise ListenerTokensError(f"{path}, {error}") from error
 
-    def take(self, users: Mapping[bytes, str]) -> None:
+    def replace_tokens(self, users: Mapping[bytes, str]) -> None:
         """Replaces the tokens."""
         self._users = users
 

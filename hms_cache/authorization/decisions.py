@@ -55,7 +55,7 @@ METASTORE = SecuredObject()
 
 NO_GROUPS: frozenset[str] = frozenset()
 
-Question = tuple[Action | None, SecuredObject]
+AccessCheck = tuple[Action | None, SecuredObject]
 """Whether an action is allowed on an object; None: whether the object may be shown."""
 
 TAG_BYTES = 12
@@ -95,7 +95,7 @@ class Decisions(Protocol):
         """Whether they may grant this privilege of SQL-standard authorization; None: revoke a privilege granted by
         anybody."""
 
-    def prepare(self, questions: Sequence[Question]) -> None:
+    def prepare(self, checks: Sequence[AccessCheck]) -> None:
         """Announces questions, so that they can be asked together."""
 
 

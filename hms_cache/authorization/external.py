@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from hms_cache.authorization.decisions import NO_GROUPS, Action, Question, SecuredObject
+from hms_cache.authorization.decisions import NO_GROUPS, AccessCheck, Action, SecuredObject
 from hms_cache.clock import elapsed_s
 
 MAX_PRINCIPALS = 10_000
@@ -28,7 +28,7 @@ A service that acts for others may ask on behalf of any number of users."""
 _numbers = itertools.count(1)
 
 
-class Judge(Protocol):
+class DecisionSource(Protocol):
     """The answers of another system about one principal. Thread-safe. Each method may wait for that system and raise
     its errors."""
 
@@ -40,7 +40,7 @@ class Judge(Protocol):
     def held(self) -> int:
         """The number of remembered answers."""
 
-    def prepare(self, questions: Sequence[Question]) -> None:
+    def prepare(self, checks: Sequence[AccessCheck]) -> None:
         """Announces questions, so that they are asked in one request."""
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
@@ -68,47 +68,47 @@ class Epoch:
 class ExternalDecisions:
     """See `Decisions`: the decisions about one principal in one epoch."""
 
-    __slots__ = ("_counted", "_epoch", "_judge", "is_held", "policy", "tag")
+    __slots__ = ("_counted", "_epoch", "_source", "is_held", "policy", "tag")
 
-    def __init__(self, epoch: Epoch, judge: Judge) -> None:
+    def __init__(self, epoch: Epoch, source: DecisionSource) -> None:
         self.policy: object = epoch
         self._epoch = epoch
         self._counted = 0
         self.is_held = False
         """Whether the epoch keeps these decisions. Others are dropped after their call."""
         self.tag = b"\x80" + next(_numbers).to_bytes(11, "big")
-        self._judge = judge
+        self._source = source
 
     @property
     def has_any(self) -> bool:
         """Whether anything may be granted."""
-        return self._judge.has_any
+        return self._source.has_any
 
-    def prepare(self, questions: Sequence[Question]) -> None:
-        """See `Judge`."""
-        self._judge.prepare(questions)
+    def prepare(self, checks: Sequence[AccessCheck]) -> None:
+        """See `DecisionSource`."""
+        self._source.prepare(checks)
         self._count()
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
-        """See `Judge`."""
-        found = self._judge.allow(action, of)
+        """See `DecisionSource`."""
+        found = self._source.allow(action, of)
         self._count()
         return found
 
     def show(self, what: SecuredObject) -> bool:
-        """See `Judge`."""
-        found = self._judge.show(what)
+        """See `DecisionSource`."""
+        found = self._source.show(what)
         self._count()
         return found
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
-        """See `Judge`."""
-        found = self._judge.may_grant(privilege, of)
+        """See `DecisionSource`."""
+        found = self._source.may_grant(privilege, of)
         self._count()
         return found
 
     def _count(self) -> None:
-        held = self._judge.held
+        held = self._source.held
         if self.is_held and held != self._counted:
             self._epoch.held += held - self._counted
             self._counted = held
@@ -122,14 +122,14 @@ class ExternalAuthorizer:
 
     def __init__(
         self,
-        judge_of: Callable[[str, frozenset[str]], Judge],
+        source_of: Callable[[str, frozenset[str]], DecisionSource],
         max_age_s: float,
         now_s: Callable[[], float] = elapsed_s,
     ) -> None:
         self.is_current: Callable[[], bool] | None = None
         """Whether `forget` has been called for all changes before the question; may wait. None: changes are not
         reported, and only the age limits decisions."""
-        self._judge_of = judge_of
+        self._source_of = source_of
         self._max_age_s = max_age_s
         self._now_s = now_s
         self._changing = threading.Lock()
@@ -161,7 +161,7 @@ class ExternalAuthorizer:
     def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> ExternalDecisions:
         """The decisions of the current epoch."""
         if not self.keeps_answers:
-            return ExternalDecisions(Epoch(self._now_s()), self._judge_of(principal, groups))
+            return ExternalDecisions(Epoch(self._now_s()), self._source_of(principal, groups))
         epoch = self.policy
         assert isinstance(epoch, Epoch)
         found = epoch.by_principal.get((principal, groups))
@@ -169,7 +169,7 @@ class ExternalAuthorizer:
             with self._changing:
                 found = epoch.by_principal.get((principal, groups))
                 if found is None:
-                    found = ExternalDecisions(epoch, self._judge_of(principal, groups))
+                    found = ExternalDecisions(epoch, self._source_of(principal, groups))
                     if len(epoch.by_principal) < MAX_PRINCIPALS:
                         epoch.by_principal[principal, groups] = found
                         epoch.by_tag[found.tag] = found
@@ -180,7 +180,7 @@ class ExternalAuthorizer:
         """The decisions of the epoch if it is known to be current; otherwise decisions for this call only."""
         if self.is_current is None or not self.keeps_answers or self.is_current():
             return self.decisions(principal, groups)
-        return ExternalDecisions(Epoch(self._now_s()), self._judge_of(principal, groups))
+        return ExternalDecisions(Epoch(self._now_s()), self._source_of(principal, groups))
 
     def decisions_of(self, tag: bytes) -> ExternalDecisions | None:
         """The decisions with this tag in the current epoch."""

@@ -11,8 +11,8 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 
-from hms_cache.authorization.decisions import NO_GROUPS, Action, Question, SecuredObject
-from hms_cache.authorization.known_groups import KnownGroups
+from hms_cache.authorization.cached_groups import CachedGroups
+from hms_cache.authorization.decisions import NO_GROUPS, AccessCheck, Action, SecuredObject
 from hms_cache.authorization.policy import (
     MAX_PRINCIPALS,
     GrantedDecisions,
@@ -60,7 +60,7 @@ class EpochDecisions:
         """Whether anything is granted."""
         return self.resolved().has_any
 
-    def prepare(self, questions: Sequence[Question]) -> None:
+    def prepare(self, checks: Sequence[AccessCheck]) -> None:
         """Does nothing: one request to the directory serves all questions."""
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
@@ -83,7 +83,7 @@ class GroupedPolicy:
     waits_for_members = True
     keeps_answers = True
 
-    def __init__(self, file: PolicyFile, groups: KnownGroups) -> None:
+    def __init__(self, file: PolicyFile, groups: CachedGroups) -> None:
         self._file = file
         self._groups = groups
         self._changing = threading.Lock()

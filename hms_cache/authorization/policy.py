@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from hms_cache.authorization.decisions import METASTORE, Action, Question, SecuredObject
+from hms_cache.authorization.decisions import METASTORE, AccessCheck, Action, SecuredObject
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 from hms_cache.values import frozen
 
@@ -152,7 +152,7 @@ class GrantedDecisions:
         """Whether the principal may manage the metastore: grants in the metastore do not count here."""
         return self.allow(Action.MANAGE, METASTORE)
 
-    def prepare(self, questions: Sequence[Question]) -> None:
+    def prepare(self, checks: Sequence[AccessCheck]) -> None:
         """Does nothing: no other system is asked."""
 
 

@@ -1,7 +1,7 @@
 """Decisions of a policy service over HTTP, in the format of the Open Policy Agent.
 
 A request is a POST to the address of a rule, with ``{"input": {"principal": "ann", "groups": ["analysts"],
-"directory_groups": ["staff"], "questions": [{"action": "read", "catalog": "hive", "database": "sales", "table":
+"directory_groups": ["staff"], "checks": [{"action": "read", "catalog": "hive", "database": "sales", "table":
 "orders"}, …]}}``. ``groups`` are those of a bearer token, ``directory_groups`` those of a directory. The answer is
 ``{"result": [true, …]}``, with one value per question. Any other answer, or none in time, denies.
 """
@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
-from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
-from hms_cache.authorization.known_groups import Principal
+from hms_cache.authorization.cached_groups import Principal
+from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, AccessCheck, Action, SecuredObject, UndecidedError
 from hms_cache.batches import batches
 from hms_cache.cut_connections import opened_within
 from hms_cache.limited_log import LimitedLog
@@ -30,7 +30,7 @@ from hms_cache.values import frozen
 _logger = logging.getLogger(__name__)
 
 SCHEMES = ("http", "https")
-MAX_QUESTIONS = 1000
+MAX_CHECKS_PER_REQUEST = 1000
 """Maximum number of questions in a request; more are sent in several. Such a document has some 150 kB."""
 
 MAX_ANSWER_BYTES = 64 * 1024
@@ -77,14 +77,14 @@ class PolicyService:
     def decide(
         self,
         principal: str,
-        questions: Sequence[Question],
+        checks: Sequence[AccessCheck],
         groups: frozenset[str] = NO_GROUPS,
         directory_groups: frozenset[str] = NO_GROUPS,
     ) -> list[bool]:
         """Returns one answer per question. Raises UndecidedError."""
         answers: list[bool] = []
         ends_at_s = time.monotonic() + self._options.timeout_s
-        for requested in batches(questions, MAX_QUESTIONS):
+        for requested in batches(checks, MAX_CHECKS_PER_REQUEST):
             answers += self._query(_document(principal, groups, directory_groups, requested), len(requested), ends_at_s)
         return answers
 
@@ -138,18 +138,18 @@ class PolicyService:
 
 
 def _document(
-    principal: str, groups: frozenset[str], directory_groups: frozenset[str], questions: Sequence[Question]
+    principal: str, groups: frozenset[str], directory_groups: frozenset[str], checks: Sequence[AccessCheck]
 ) -> bytes:
     requested = [
         {"action": SHOW if action is None else action.value, "catalog": of[0], "database": of[1], "table": of[2]}
-        for action, of in questions
+        for action, of in checks
     ]
     about = {"principal": principal, "groups": sorted(groups), "directory_groups": sorted(directory_groups)}
     return json.dumps({"input": {**about, "questions": requested}}).encode()
 
 
-class ServiceJudge:
-    """See `Judge`. Remembers answers: it lives as long as its decisions may be used."""
+class ServiceDecisionSource:
+    """See `DecisionSource`. Remembers answers: it lives as long as its decisions may be used."""
 
     has_any = True
     """Always true: a policy service cannot be asked whether anything is granted to a user."""
@@ -157,20 +157,20 @@ class ServiceJudge:
     def __init__(self, service: PolicyService, principal: Principal) -> None:
         self._service = service
         self._principal = principal
-        self._known: dict[Question, bool] = {}
+        self._cached: dict[AccessCheck, bool] = {}
 
     @property
     def held(self) -> int:
         """The number of remembered decisions."""
-        return len(self._known)
+        return len(self._cached)
 
-    def prepare(self, questions: Sequence[Question]) -> None:
+    def prepare(self, checks: Sequence[AccessCheck]) -> None:
         """Asks the questions whose answers are not known yet. Raises UndecidedError."""
-        unknown = list(dict.fromkeys(one for one in questions if one not in self._known))
+        unknown = list(dict.fromkeys(one for one in checks if one not in self._cached))
         if unknown:
-            if len(self._known) + len(unknown) > MAX_REMEMBERED:
-                self._known = {}
-            self._known.update(zip(unknown, self._query(unknown), strict=True))
+            if len(self._cached) + len(unknown) > MAX_REMEMBERED:
+                self._cached = {}
+            self._cached.update(zip(unknown, self._query(unknown), strict=True))
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
         """Whether the principal may perform the action. Raises UndecidedError."""
@@ -184,15 +184,15 @@ class ServiceJudge:
         """Whether the principal may manage the metastore. Raises UndecidedError."""
         return self._decide((Action.MANAGE, METASTORE))
 
-    def _decide(self, question: Question) -> bool:
-        known = self._known.get(question)
-        if known is None:
-            known = self._query([question])[0]
-            if len(self._known) < MAX_REMEMBERED:
-                self._known[question] = known
-        return known
+    def _decide(self, check: AccessCheck) -> bool:
+        cached = self._cached.get(check)
+        if cached is None:
+            cached = self._query([check])[0]
+            if len(self._cached) < MAX_REMEMBERED:
+                self._cached[check] = cached
+        return cached
 
-    def _query(self, questions: Sequence[Question]) -> list[bool]:
+    def _query(self, checks: Sequence[AccessCheck]) -> list[bool]:
         """Asks the service. Raises UndecidedError."""
         principal = self._principal
-        return self._service.decide(principal.name, questions, principal.token_groups, principal.directory_groups())
+        return self._service.decide(principal.name, checks, principal.token_groups, principal.directory_groups())

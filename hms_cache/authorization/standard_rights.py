@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
-from hms_cache.authorization.known_groups import Principal
+from hms_cache.authorization.cached_groups import Principal
+from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, AccessCheck, Action, SecuredObject, UndecidedError
 
 ADMIN = "admin"
 OWNER = "OWNER"
@@ -92,7 +92,7 @@ class Rights(NamedTuple):
     """Whether these are all rights on tables."""
 
 
-class _KnownRights:
+class _IndexedRights:
     """The same, indexed by object: a user who owns thousands of tables and lists them causes a question for each."""
 
     __slots__ = ("_around", "by_object", "roles", "tables")
@@ -143,8 +143,8 @@ class GrantSource(Protocol):
         """Whether the database has a table that is not owned by the user, its roles or these groups."""
 
 
-class StandardJudge:
-    """See `Judge`. Remembers what it has read: it lives as long as its decisions may be used.
+class StandardDecisionSource:
+    """See `DecisionSource`. Remembers what it has read: it lives as long as its decisions may be used.
 
     Two threads may read the same; the values they store are equal or newer.
     """
@@ -156,18 +156,18 @@ class StandardJudge:
         self._source = source
         self._user = user
         self._is_service = is_service
-        self._read: dict[SecuredObject, _KnownRights] = {}
-        self._read_in_part: dict[SecuredObject, _KnownRights] = {}
+        self._read: dict[SecuredObject, _IndexedRights] = {}
+        self._read_in_part: dict[SecuredObject, _IndexedRights] = {}
         """Databases (METASTORE: all) where the user has many rights on tables: only as many of those as needed to know
         that there are some."""
         self.held = 0
-        """See `Judge`: the amount remembered, in units of one decision of a policy."""
+        """See `DecisionSource`: the amount remembered, in units of one decision of a policy."""
 
-    def prepare(self, questions: Sequence[Question]) -> None:
+    def prepare(self, checks: Sequence[AccessCheck]) -> None:
         """Reads a whole database, or everything, if single look-ups would be too many."""
         tables: dict[SecuredObject, set[str]] = {}
         shown = set()
-        for action, of in questions:
+        for action, of in checks:
             if of.database is None:
                 continue
             if action is None or of.table is None:
@@ -207,7 +207,7 @@ class StandardJudge:
         wider = (*found.on(database), *found.on(METASTORE))
         return any(right.word in words and right.word not in _OF_ITSELF for right in wider)
 
-    def _may_drop(self, database: SecuredObject, found: _KnownRights) -> bool:
+    def _may_drop(self, database: SecuredObject, found: _IndexedRights) -> bool:
         """Whether the user may drop the database with its content: requires ownership of the database and of each
         table.
 
@@ -240,7 +240,7 @@ class StandardJudge:
             words.add(privilege.upper())
         return any(right.word in words and right.grantable for right in found.on(of))
 
-    def _around(self, of: SecuredObject, *, existing: bool = False) -> _KnownRights:
+    def _around(self, of: SecuredObject, *, existing: bool = False) -> _IndexedRights:
         """The rights that are relevant for an object."""
         if not existing or of.table is None:
             read = self._read
@@ -251,13 +251,13 @@ class StandardJudge:
             return self._rights(GLOBAL_ONLY)
         return self._on_database(of) if of.table is None else self._rights(of)
 
-    def _rights(self, within: SecuredObject) -> _KnownRights:
+    def _rights(self, within: SecuredObject) -> _IndexedRights:
         known = self._read.get(within)
         if known is None:
             known = self._remember(self._read, within, self._source.rights(self._user.name, within, self._groups()))
         return known
 
-    def _on_database(self, database: SecuredObject) -> _KnownRights:
+    def _on_database(self, database: SecuredObject) -> _IndexedRights:
         """The rights on the database itself, and some of those on its tables, if any. A user who owns thousands of
         tables has them read when it lists them, not each time it asks for the database."""
         in_part = self._read_in_part
@@ -293,7 +293,7 @@ class StandardJudge:
             of_this = Rights(found.roles, frozenset((*of_all, *rights)), found.tables & {one})
             self._remember(self._read, one, of_this)
 
-    def _by_database(self) -> _KnownRights:
+    def _by_database(self) -> _IndexedRights:
         """Like `_on_database`, for all databases."""
         known = self._read.get(METASTORE) or self._read_in_part.get(METASTORE)
         if known is None:
@@ -302,13 +302,13 @@ class StandardJudge:
         return known
 
     def _remember(
-        self, places: dict[SecuredObject, _KnownRights], within: SecuredObject, found: Rights
-    ) -> _KnownRights:
+        self, places: dict[SecuredObject, _IndexedRights], within: SecuredObject, found: Rights
+    ) -> _IndexedRights:
         if len(self._read) + len(self._read_in_part) >= MAX_PLACES:
             self._read.clear()
             self._read_in_part.clear()
             self.held = 0
-        known = places[within] = _KnownRights(found)
+        known = places[within] = _IndexedRights(found)
         self.held += _PARTS_OF_A_PLACE + len(found.rights) + len(found.tables)
         return known
 

@@ -96,7 +96,7 @@ class Answers:
         for key in tuple(entry.answers):
             self._remove(key)
 
-    def take_used(self, entry: Entry) -> bool:
+    def collect_used(self, entry: Entry) -> bool:
         """Whether an answer of the entry was sent since this was last asked."""
         used = False
         for key in entry.answers:

@@ -35,7 +35,7 @@ ONE_STATISTICS_SHARE = 8
 held by question, and a request may name any partitions and columns, existing or not: a client that names others each
 time would displace all tables."""
 
-MAX_LARGE_QUESTIONS = 64
+MAX_LARGE_KEYS = 64
 """Number of questions remembered of one table, or of its partitions. Beyond it, remembering starts again."""
 
 
@@ -48,7 +48,7 @@ class BudgetedEntries(HeldEntries):
         self.too_large: OrderedDict[tuple[Key, Facet], None] = OrderedDict()
         """Whole facets that a load found to be larger than the budget. They are not loaded again before they change.
         Bounded."""
-        self.large_questions: OrderedDict[tuple[Key, Facet], set[int]] = OrderedDict()
+        self.large_keys: OrderedDict[tuple[Key, Facet], set[int]] = OrderedDict()
         """Hashes of questions for statistics (`Wanted`) whose answers exceed their share. Until they change, loading
         them again would only repeat the work of the store's answer. Bounded."""
         self.evictions = 0
@@ -87,7 +87,7 @@ class BudgetedEntries(HeldEntries):
     def _drop_all(self) -> None:
         self.statistics.clear()
         self.statistics_weight = 0
-        self.large_questions.clear()
+        self.large_keys.clear()
         super()._drop_all()
 
     def _bound_statistics(self, keep: Entry) -> None:
@@ -120,14 +120,14 @@ class BudgetedEntries(HeldEntries):
                 for facet in list(found.facets):
                     self._remove_facet(found, facet)
 
-    def remember_large_question(self, key: Key, facet: Facet, question: int) -> None:
+    def remember_large_key(self, key: Key, facet: Facet, statistics_key: int) -> None:
         """Under the lock."""
-        of_subject = self.large_questions.setdefault((key, facet), set())
-        if len(of_subject) >= MAX_LARGE_QUESTIONS:
+        of_subject = self.large_keys.setdefault((key, facet), set())
+        if len(of_subject) >= MAX_LARGE_KEYS:
             of_subject.clear()
-        of_subject.add(question)
-        while len(self.large_questions) > REFILL_KEYS:
-            self.large_questions.popitem(last=False)
+        of_subject.add(statistics_key)
+        while len(self.large_keys) > REFILL_KEYS:
+            self.large_keys.popitem(last=False)
 
     def _remember_too_large(self, key: Key, facet: Facet) -> None:
         self.too_large[key, facet] = None
@@ -158,7 +158,7 @@ class BudgetedEntries(HeldEntries):
                     return
                 self.tables.move_to_end(key)
                 continue
-            if self.answers.take_used(entry):
+            if self.answers.collect_used(entry):
                 # Answers of it were sent since the last look, without a read that came here: it gets a second chance.
                 self.tables.move_to_end(key)
                 continue

@@ -45,7 +45,7 @@ def _row(*actions: Action) -> Mapping[Facet, Action]:
 WHOLE_TABLE = _row(DROP, DROP, DROP, DROP, DROP, DROP)
 """The rule for event types that the table below does not name, and for scopes wider than a table."""
 
-CLAIMS_TAKEN_BACK = _row(DROP, KEEP, DROP, DROP, DROP, KEEP)
+CLAIMS_WITHDRAWN = _row(DROP, KEEP, DROP, DROP, DROP, KEEP)
 """The effect of a commit by another kind of metastore on the transactional tables that it wrote. If Hive 4.0 or 4.1 is
 to merge column statistics, and finds that the stored ones do not belong to the writer's snapshot, it removes the claim
 in `COLUMN_STATS_ACCURATE` of the table or partition, stores the writer's write id there, and logs no event
@@ -80,8 +80,8 @@ TABLE_RULES: dict[type[ev.Event], Mapping[Facet, Action]] = {
 }
 
 PARAMETERS_ALTERED = _row(DROP, DROP, KEEP, DROP, KEEP, DROP)
-"""The row of an ALTER_TABLE that leaves partitions unchanged (`what_stays`). Table statistics are dropped: they are
-read again in one statement."""
+"""The row of an ALTER_TABLE that leaves partitions unchanged (`unchanged_parts`). Table statistics are dropped: they
+are read again in one statement."""
 
 _NOT_OF_PARTITIONS = ("owner", "ownerType", "lastAccessTime", "parameters", "privileges", "writeId")
 """Fields of a table that affect no row of a partition, no statistics, and no cached answer about partitions. All others
@@ -127,7 +127,7 @@ def keeps_content(event: ev.DatabaseAltered) -> bool:
     return allowed is not False and allowed == sync_property(before.parameters or {})
 
 
-class Stays(NamedTuple):
+class UnchangedParts(NamedTuple):
     """The parts that an ALTER_TABLE shows to be unchanged."""
 
     partitions: bool
@@ -148,10 +148,10 @@ class Stays(NamedTuple):
         return self.after is not None and _listed(self.after) == shown
 
 
-NOTHING_STAYS = Stays(False, False)
+NOTHING_STAYS = UnchangedParts(False, False)
 
 
-def what_stays(event: ev.TableAltered) -> Stays:
+def unchanged_parts(event: ev.TableAltered) -> UnchangedParts:
     """The parts that the two images of the table show to be unchanged. If an image is missing or cannot be read, none.
 
     An alter writes to partitions if the name, the location, the columns or the keys change (Hive 2.3 to 4.x,
@@ -173,7 +173,9 @@ def what_stays(event: ev.TableAltered) -> Stays:
         return NOTHING_STAYS
     if before is None or after is None or _structure(before.parameters) != _structure(after.parameters):
         return NOTHING_STAYS
-    return Stays(not event.is_truncate and _same_partitions(before, after), _listed(before) == _listed(after), after)
+    return UnchangedParts(
+        not event.is_truncate and _same_partitions(before, after), _listed(before) == _listed(after), after
+    )
 
 
 def _same_partitions(before: Table, after: Table) -> bool:

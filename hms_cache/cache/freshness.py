@@ -232,7 +232,7 @@ class Freshness:
 
         `table`: the read is about this table alone, and not about its constraints. `wants_proof`: as with
         `max_staleness` 0, whatever the setting is. Waits for the shared check and for missing events, for at most
-        `apply_timeout_s`, but not for too many events (`bring_up_to`). Raises DatabaseUnavailable if the database must
+        `apply_timeout_s`, but not for too many events (`apply_up_to`). Raises DatabaseUnavailable if the database must
         be asked and does not answer.
         """
         if not self.may_serve(wants_proof=wants_proof):
@@ -243,7 +243,7 @@ class Freshness:
             return True
         with turns.waiting():
             if not wants_proof and self.max_staleness_s == UNLIMITED_STALENESS_S and not self._is_required():
-                return self.bring_up_to(self.floor)
+                return self.apply_up_to(self.floor)
             return self._check_and_apply() and self.may_serve(wants_proof=wants_proof)
 
     def ensure_by_check(self) -> bool:
@@ -266,14 +266,14 @@ class Freshness:
         if self._cache.generation != generation:
             return False
         needed = max(result.position, self.floor)
-        if self._cache.position < needed and not self.bring_up_to(needed):
+        if self._cache.position < needed and not self.apply_up_to(needed):
             return False
         self.found_current(result.sent_s, generation)
         if self.lease is not None:
             self.lease.moved()
         return self.may_serve()
 
-    def bring_up_to(self, event_id: int) -> bool:
+    def apply_up_to(self, event_id: int) -> bool:
         """Whether memory contains all events up to this one, or does so within `apply_timeout_s`.
 
         No read waits for more than `max_awaited` events. Otherwise all threads would wait, one read after the other,

@@ -11,17 +11,17 @@ from hms_cache.cache.entries import DATABASE_FACETS, Entry, Facet, Key
 from hms_cache.cache.event_rules import (
     CHANGES_DATABASE_NAMES,
     CHANGES_TABLE_NAMES,
-    CLAIMS_TAKEN_BACK,
+    CLAIMS_WITHDRAWN,
     NOTHING_STAYS,
     PARAMETERS_ALTERED,
     WHOLE_TABLE,
     Action,
-    Stays,
+    UnchangedParts,
     changed_columns,
     changes_rights,
     keeps_content,
     table_rule,
-    what_stays,
+    unchanged_parts,
 )
 from hms_cache.cache.loads import RunningLoads
 from hms_cache.cache.partitions.partition_set import PartitionSet
@@ -135,7 +135,7 @@ class FollowingEntries(BudgetedEntries):
             _log.warning("the tables of committed transactions could not be read: %s", error)
             return {}
 
-    def _read_alters(self, events: Sequence[ev.Event]) -> dict[int, Stays]:
+    def _read_alters(self, events: Sequence[ev.Event]) -> dict[int, UnchangedParts]:
         """What alters leave unchanged, by their numbers (from 1), for entries from which something could be kept.
 
         Images are decoded without the lock. What a load installs from now on is not considered: it is dropped, which is
@@ -147,7 +147,7 @@ class FollowingEntries(BudgetedEntries):
                 for at, event in enumerate(events, start=1)
                 if isinstance(event, ev.TableAltered) and event.event_id > self.position and self._may_stay(event)
             ]
-        return {at: what_stays(event) for at, event in alters}
+        return {at: unchanged_parts(event) for at, event in alters}
 
     def _may_stay(self, event: ev.TableAltered) -> bool:
         of_partitions = {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}
@@ -167,7 +167,7 @@ class FollowingEntries(BudgetedEntries):
         return False
 
     def _apply_one(
-        self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]], stays: Stays
+        self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]], stays: UnchangedParts
     ) -> None:
         scope = event.scope
         if scope.everything:
@@ -192,7 +192,7 @@ class FollowingEntries(BudgetedEntries):
         if scope.foreign_keys:
             self._drop_all_constraints(event.event_id)
 
-    def _as_held(self, event_id: int, table: TableName, stays: Stays) -> Stays:
+    def _as_held(self, event_id: int, table: TableName, stays: UnchangedParts) -> UnchangedParts:
         """What is kept after the alter of a table if the writer may have read the table's previous state without a lock
         (P1).
 
@@ -212,7 +212,7 @@ class FollowingEntries(BudgetedEntries):
             stays = stays._replace(partitions=held is None or stays.has_keys(held.keys))
         return stays
 
-    def _apply_to_tables(self, event: ev.Event, scope: Scope, stays: Stays) -> None:
+    def _apply_to_tables(self, event: ev.Event, scope: Scope, stays: UnchangedParts) -> None:
         if self._has_peers:
             for table in scope.tables:
                 stays = self._as_held(event.event_id, table, stays)
@@ -252,7 +252,7 @@ class FollowingEntries(BudgetedEntries):
                 action = Action.DROP
             self._note(event_id, table, facet, action, named or ())
             self.too_large.pop((table, facet), None)
-            self.large_questions.pop((table, facet), None)
+            self.large_keys.pop((table, facet), None)
             if entry is not None:
                 self._act(entry, facet, action, named or (), columns)
 
@@ -323,7 +323,7 @@ class FollowingEntries(BudgetedEntries):
             if written is not None and written.tag is not None:
                 self._raise_tag(written, written.tag, raised)
         if change.is_commit and self._has_peers:
-            self._take_claims_back(event.event_id, change)
+            self._withdraw_claims(event.event_id, change)
         if change.is_commit:
             # A commit may set a parameter in TABLE_PARAMS of a table that it does not name.
             for table in tuple(self.indexes.with_commit_parameters):
@@ -331,13 +331,13 @@ class FollowingEntries(BudgetedEntries):
             for load in self.loads.with_facet(Facet.TABLE):
                 load.note(event.event_id, Facet.TABLE, Action.DROP_IF_COMMIT_PARAMETERS)
 
-    def _take_claims_back(self, event_id: int, change: TagChange) -> None:
+    def _withdraw_claims(self, event_id: int, change: TagChange) -> None:
         tables = {*change.raised, *change.unknown}
         if change.void_all or change.unknown:
             # The database may report only a part of a finished transaction: it forgets write ids table by table.
             tables.update(self.indexes.maybe_transactional, self._tables_being_loaded())
         for table in tables:
-            self._apply_rule(event_id, table, CLAIMS_TAKEN_BACK, None)
+            self._apply_rule(event_id, table, CLAIMS_WITHDRAWN, None)
 
     def _raise_tag(self, entry: Entry, tag: ValidWriteIdList, raised: Raise) -> None:
         self._changed(entry)

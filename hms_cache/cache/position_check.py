@@ -69,7 +69,7 @@ class PositionCheck:
             self._waiters.append(me)
             if not self._busy:
                 self._busy = me.leads = True
-        if not me.leads and not self._is_woken(me) and self._leave(me):
+        if not me.leads and not self._is_woken(me) and self._end_wait(me):
             raise DatabaseUnavailable(f"the position check did not answer within {self._timeout_s:g} s")
         if me.result is None and me.error is None:
             self._lead()
@@ -84,7 +84,7 @@ class PositionCheck:
         read."""
         return any(me.woken.wait(self._timeout_s / _SLICES) for _ in range(_SLICES))
 
-    def _leave(self, me: _Waiter) -> bool:
+    def _end_wait(self, me: _Waiter) -> bool:
         """Ends the wait; False if the answer or the lead arrived at the last moment, which must not be lost."""
         with self._lock:
             if me.woken.is_set():

@@ -191,7 +191,7 @@ class SharedCache(FollowingEntries):
         found: dict[TableName, tuple[frozenset[Facet], float]] = dict(self.invalidated)
         for key, entry in self.tables.items():
             # Requests answered by their bytes, which are the most frequent ones, record no time.
-            last_read = math.inf if self.answers.take_used(entry) else entry.last_read
+            last_read = math.inf if self.answers.collect_used(entry) else entry.last_read
             if last_read:
                 found[key] = (frozenset((Facet.TABLE, *entry.facets)) - {Facet.PARTITIONS}, last_read)
         return sorted(found.items(), key=lambda one: one[1][1])[-REFILL_KEYS:]

@@ -40,7 +40,7 @@ begins again (P11)."""
 _VALUES_BYTES = 150
 """Bytes for the values of one partition in addition to their texts."""
 
-Question = tuple[Any, ...]
+StatisticsKey = tuple[Any, ...]
 """(engine, partition names), or (engine, partition names, columns, a mark) for statistics merged over partitions."""
 
 _POSITION_BYTES = 150
@@ -73,68 +73,68 @@ class LoadedColumns(NamedTuple):
         return cls(columns, {column: _weight_of_column(column, some) for column, some in columns.items()})
 
 
-def weight_of_question(question: Question, partitions: Iterable[Values] | None) -> int:
+def weight_of_key(key: StatisticsKey, partitions: Iterable[Values] | None) -> int:
     """Bytes charged for the question, whatever the answer is."""
-    return weight_of(question) + sum(_VALUES_BYTES + sum(map(len, values)) for values in partitions or ())
+    return weight_of(key) + sum(_VALUES_BYTES + sum(map(len, values)) for values in partitions or ())
 
 
 class StatisticsParts(NamedTuple):
     """The held statistics of a table or of its partitions at one time."""
 
-    answers: tuple[tuple[Question, Any, frozenset[Values] | None], ...]
+    answers: tuple[tuple[StatisticsKey, Any, frozenset[Values] | None], ...]
     """Each question, with its answer and the partitions that it names."""
 
 
-class StatisticsHeld(dict[Question, Any]):
+class StatisticsHeld(dict[StatisticsKey, Any]):
     """The held statistics of a table or of its partitions: by question, `ColumnsHeld` or an aggregate.
 
     Guarded by the lock of its cache.
     """
 
-    __slots__ = ("_columns", "_partitions", "_questions", "_weights", "weight")
+    __slots__ = ("_columns", "_key_weights", "_partitions", "_weights", "weight")
 
     def __init__(self) -> None:
         super().__init__()
-        self._partitions: dict[Question, frozenset[Values] | None] = {}
-        self._questions: dict[Question, int] = {}
+        self._partitions: dict[StatisticsKey, frozenset[Values] | None] = {}
+        self._key_weights: dict[StatisticsKey, int] = {}
         """Bytes charged for each question itself."""
-        self._columns: dict[Question, dict[str, int]] = {}
+        self._columns: dict[StatisticsKey, dict[str, int]] = {}
         """The weight of each column in an answer, so that a change of one requires weighing that one only."""
-        self._weights: dict[Question, int] = {}
+        self._weights: dict[StatisticsKey, int] = {}
         self.weight = 0
         """Bytes charged."""
 
     def add_aggregate(
-        self, question: Question, value: Any, weight: int, question_weight: int, partitions: frozenset[Values] | None
+        self, key: StatisticsKey, value: Any, weight: int, key_weight: int, partitions: frozenset[Values] | None
     ) -> None:
         """Adds an answer that is held as a whole."""
-        self._make_room(question)
-        self[question] = value
-        self._partitions[question], self._questions[question] = partitions, question_weight
-        self._charge(question, weight)
+        self._make_room(key)
+        self[key] = value
+        self._partitions[key], self._key_weights[key] = partitions, key_weight
+        self._charge(key, weight)
 
     def add(
-        self, question: Question, loaded: LoadedColumns, question_weight: int, partitions: frozenset[Values] | None
+        self, key: StatisticsKey, loaded: LoadedColumns, key_weight: int, partitions: frozenset[Values] | None
     ) -> None:
         """Adds what a load found for the columns that it asked for."""
-        self._make_room(question)
-        held: ColumnsHeld = dict(self.get(question, {}))
-        weights = self._columns.setdefault(question, {})
+        self._make_room(key)
+        held: ColumnsHeld = dict(self.get(key, {}))
+        weights = self._columns.setdefault(key, {})
         if len(held) + len(loaded.columns) > MAX_COLUMNS:
             held.clear()
             weights.clear()
         held.update(loaded.columns)
         weights.update(loaded.weights)
-        self[question] = held
-        self._partitions[question], self._questions[question] = partitions, question_weight
-        self._charge(question, sum(weights.values()))
+        self[key] = held
+        self._partitions[key], self._key_weights[key] = partitions, key_weight
+        self._charge(key, sum(weights.values()))
 
     def parts(self) -> StatisticsParts:
         """The present contents: copies what may change. Under the cache's lock."""
         return StatisticsParts(
             tuple(
-                (question, dict(held) if isinstance(held, dict) else held, self._partitions[question])
-                for question, held in self.items()
+                (key, dict(held) if isinstance(held, dict) else held, self._partitions[key])
+                for key, held in self.items()
             )
         )
 
@@ -142,13 +142,13 @@ class StatisticsHeld(dict[Question, Any]):
     def from_parts(cls, parts: StatisticsParts) -> StatisticsHeld:
         """The object that `parts` was called on."""
         made = cls()
-        for question, held, partitions in parts.answers:
-            question_weight = weight_of_question(question, partitions)
+        for key, held, partitions in parts.answers:
+            key_weight = weight_of_key(key, partitions)
             if isinstance(held, dict):
                 loaded = LoadedColumns(held, {column: _weight_of_column(column, some) for column, some in held.items()})
-                made.add(question, loaded, question_weight, partitions)
+                made.add(key, loaded, key_weight, partitions)
             else:
-                made.add_aggregate(question, held, weight_of(held), question_weight, partitions)
+                made.add_aggregate(key, held, weight_of(held), key_weight, partitions)
         return made
 
     def drop_changed(self, partitions: Collection[Values] | None, columns: frozenset[str] | None) -> bool:
@@ -157,38 +157,38 @@ class StatisticsHeld(dict[Question, Any]):
         if partitions is not None:
             partitions = frozenset(map(values_as_named, partitions))
         changed = False
-        for question in [one for one in self if self._is_about(one, partitions)]:
-            changed = self._drop_columns(question, columns) or changed
+        for key in [one for one in self if self._is_about(one, partitions)]:
+            changed = self._drop_columns(key, columns) or changed
         return changed
 
-    def _is_about(self, question: Question, partitions: Collection[Values] | None) -> bool:
-        of_question = self._partitions[question]
-        return partitions is None or of_question is None or not of_question.isdisjoint(partitions)
+    def _is_about(self, key: StatisticsKey, partitions: Collection[Values] | None) -> bool:
+        of_key = self._partitions[key]
+        return partitions is None or of_key is None or not of_key.isdisjoint(partitions)
 
-    def _drop_columns(self, question: Question, columns: frozenset[str] | None) -> bool:
-        held = self[question]
+    def _drop_columns(self, key: StatisticsKey, columns: frozenset[str] | None) -> bool:
+        held = self[key]
         if columns is None:
-            self._remove(question)
+            self._remove(key)
             return True
         if not isinstance(held, dict):
-            if columns.isdisjoint(map(normalize_identifier, question[2])):
+            if columns.isdisjoint(map(normalize_identifier, key[2])):
                 return False
-            self._remove(question)
+            self._remove(key)
             return True
         # Statistics are stored by the exact name of the column, which may begin or end with blanks; in events these are
         # missing.
         gone = [column for column in held if normalize_identifier(column) in columns]
-        weights = self._columns[question]
+        weights = self._columns[key]
         for column in gone:
             del held[column], weights[column]
         if not held:
-            self._remove(question)
+            self._remove(key)
             return True
         if gone:
-            self._charge(question, sum(weights.values()))
+            self._charge(key, sum(weights.values()))
         return bool(gone)
 
-    def has_room_for(self, question: Question, more: int, max_bytes: int) -> bool:
+    def has_room_for(self, key: StatisticsKey, more: int, max_bytes: int) -> bool:
         """Whether this number of bytes can be added for a question, after others are dropped, the oldest first, and
         finally what is held of the question itself."""
         if more > max_bytes:
@@ -196,28 +196,28 @@ class StatisticsHeld(dict[Question, Any]):
         for one in [*self]:
             if self.weight + more <= max_bytes:
                 return True
-            if one != question:
+            if one != key:
                 self._remove(one)
         if self.weight + more > max_bytes:
-            self._remove(question)
+            self._remove(key)
         return True
 
-    def _make_room(self, question: Question) -> None:
-        if question not in self and len(self) >= MAX_STATISTICS_ANSWERS:
+    def _make_room(self, key: StatisticsKey) -> None:
+        if key not in self and len(self) >= MAX_STATISTICS_ANSWERS:
             for one in list(self):
                 self._remove(one)
 
-    def _charge(self, question: Question, weight: int) -> None:
-        weight += self._questions[question]
-        self.weight += weight - self._weights.get(question, 0)
-        self._weights[question] = weight
+    def _charge(self, key: StatisticsKey, weight: int) -> None:
+        weight += self._key_weights[key]
+        self.weight += weight - self._weights.get(key, 0)
+        self._weights[key] = weight
 
-    def _remove(self, question: Question) -> None:
-        del self[question]
-        self._partitions.pop(question)
-        self._questions.pop(question)
-        self._columns.pop(question, None)
-        self.weight -= self._weights.pop(question)
+    def _remove(self, key: StatisticsKey) -> None:
+        del self[key]
+        self._partitions.pop(key)
+        self._key_weights.pop(key)
+        self._columns.pop(key, None)
+        self.weight -= self._weights.pop(key)
 
 
 def missing_columns(held: ColumnsHeld | None, columns: Iterable[str]) -> tuple[str, ...] | None:

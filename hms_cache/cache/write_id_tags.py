@@ -61,14 +61,14 @@ class TransactionTracker:
         """These tables were created, dropped or renamed: the database has to say what transactions wrote to them."""
         for table in tables:
             for transaction in tuple(self._writers.get(table.in_database, {}).get(table, ())):
-                self._take(transaction)
+                self._pop(transaction)
 
     def forget_databases(self, databases: Iterable[DatabaseName]) -> None:
         """The same for all tables in these databases."""
         for database in databases:
             self.forget_tables(tuple(self._writers.get(database, ())))
 
-    def _take(self, transaction: int) -> list[tuple[TableName, int]] | None:
+    def _pop(self, transaction: int) -> list[tuple[TableName, int]] | None:
         written = self._open.pop(transaction, None)
         for table, _ in written or ():
             tables = self._writers.get(table.in_database, {})
@@ -104,12 +104,12 @@ class TransactionTracker:
                     # Its writes may be known already: the event of another call has named it, too.
                     self._open.setdefault(transaction, [])
                 while len(self._open) > REMEMBERED_TRANSACTIONS:
-                    self._take(next(iter(self._open)))
+                    self._pop(next(iter(self._open)))
                 return TagChange()
             case ev.WriteIdsAllocated():
                 return self._allocated(event)
             case ev.TransactionAborted():
-                self._take(event.transaction_id)
+                self._pop(event.transaction_id)
                 # Open or aborted makes no difference: the id stays invalid.
                 return TagChange()
             case ev.TransactionCommitted():
@@ -146,7 +146,7 @@ class TransactionTracker:
         return TagChange({table: raised})
 
     def _committed(self, transaction: int, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> TagChange:
-        written = self._take(transaction)
+        written = self._pop(transaction)
         if written is None:
             known = resolved.get(transaction)
             if known is None:

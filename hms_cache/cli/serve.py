@@ -20,7 +20,7 @@ def serve(**options: Any) -> None:
     Without options: SQLite in the working directory (the schema is created), loopback, Hive's port 9083. Prints `ready
     thrift://HOST:PORT` when clients can connect.
     """
-    from hms_cache.app.child_processes import leave
+    from hms_cache.app.child_processes import exit_process
     from hms_cache.app.signals import hold_reloads
 
     hold_reloads()
@@ -32,4 +32,4 @@ def serve(**options: Any) -> None:
         from hms_cache.app.process import run
 
         run(lambda: load_configuration(**options))
-    leave(0)
+    exit_process(0)

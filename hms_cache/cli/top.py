@@ -74,7 +74,7 @@ class Reading:
         return sum(call["mean_s"] * call["decoded"] for call in found if call["decoded"]) / count if count else 0.0
 
 
-def take_reading(management: str, token: str | None = None) -> Reading:
+def read_sample(management: str, token: str | None = None) -> Reading:
     """Asks every worker. Raises ``HmsCacheError`` if the first one does not answer."""
     first = request_json(f"{management}/status", "cache", token=token)
     statuses, problems = [first], []
@@ -112,17 +112,17 @@ def top(*, interval: float, once: bool, management: str, token_file: Path | None
 
     console = plain_console()
     token = token_of(token_file)
-    before = take_reading(management, token)
+    before = read_sample(management, token)
     time.sleep(interval)
     if once or not sys.stdout.isatty():
-        console.print(picture(before, take_reading(management, token)))
+        console.print(screen(before, read_sample(management, token)))
         return
     try:
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
                 try:
-                    now = take_reading(management, token)
-                    live.update(picture(before, now), refresh=True)
+                    now = read_sample(management, token)
+                    live.update(screen(before, now), refresh=True)
                     before = now
                 except HmsCacheError as error:
                     live.update(f"{shown(error)}\nretrying", refresh=True)
@@ -131,7 +131,7 @@ def top(*, interval: float, once: bool, management: str, token_file: Path | None
         return
 
 
-def picture(before: Reading, now: Reading) -> Group:
+def screen(before: Reading, now: Reading) -> Group:
     """Returns the contents of the screen."""
     from rich.console import Group
     from rich.text import Text

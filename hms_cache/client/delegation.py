@@ -53,7 +53,7 @@ _to_cancel: list[tuple[Metastores, Token]] = []
 
 
 @frozen
-class HandedToken:
+class TransferredToken:
     """A token for another process on this machine that obtains tokens for tasks."""
 
     token: Token = field(repr=False)
@@ -103,7 +103,7 @@ def release_tokens() -> None:
     global _holders
     with _lock:
         _holders -= 1
-        over = [] if _holders else _taken_over()
+        over = [] if _holders else _claimed_tokens()
     if over:
         # A KDC, or a metastore that does not answer, delays nobody for longer.
         thread = threading.Thread(target=_cancel, args=(over,), name=_THREAD, daemon=True)
@@ -134,29 +134,29 @@ def _release_and_exit(number: int, frame: object) -> None:
 
 def _cancel_held() -> None:
     with _lock:
-        over = _taken_over()
+        over = _claimed_tokens()
     _cancel(over)
 
 
-def tokens_to_hand(metastores: Iterable[Metastores]) -> Mapping[Metastores, HandedToken]:
-    """Tokens for `use_handed`, of those that take one. Raises as `for_tasks`."""
-    found: dict[Metastores, HandedToken] = {}
+def tokens_to_transfer(metastores: Iterable[Metastores]) -> Mapping[Metastores, TransferredToken]:
+    """Tokens for `use_transferred`, of those that take one. Raises as `for_tasks`."""
+    found: dict[Metastores, TransferredToken] = {}
     for one in metastores:
         if isinstance(one.authentication, Kerberos):
             token = _token(one, one.authentication)
             left_s = _tokens.get(one, (token, 0.0))[1] - time.monotonic()
-            found[one] = HandedToken(token, time.time() + left_s)
+            found[one] = TransferredToken(token, time.time() + left_s)
     return found
 
 
-def use_handed(tokens: Mapping[Metastores, HandedToken]) -> None:
+def use_transferred(tokens: Mapping[Metastores, TransferredToken]) -> None:
     """This process gives these tokens to new tasks instead of its own. Whoever has handed them cancels them."""
     with _lock:
-        for metastores, handed in tokens.items():
-            _tokens[metastores] = handed.token, time.monotonic() + handed.used_until_s - time.time()
+        for metastores, transferred in tokens.items():
+            _tokens[metastores] = transferred.token, time.monotonic() + transferred.used_until_s - time.time()
 
 
-def _taken_over() -> list[tuple[Metastores, Token]]:
+def _claimed_tokens() -> list[tuple[Metastores, Token]]:
     """The tokens that are to be cancelled; none of them is given to tasks any more. Called under the lock."""
     over = list(_to_cancel)
     _to_cancel.clear()

@@ -105,7 +105,7 @@ class MetastoreClient:
             try:
                 return connection.call(method, arguments)
             except CONNECTION_FAILURES as error:
-                self._leave(connection)
+                self._disconnect(connection)
                 if not is_read(method):
                     raise OutcomeUnknownError(
                         f"the connection to {connection.address} broke during {method}; whether it happened is unknown"
@@ -115,13 +115,13 @@ class MetastoreClient:
                         f"no metastore answered {method}; last: {connection.address}"
                     ) from error
             except AuthenticationRefusedError as error:  # over HTTP, each call is authenticated
-                self._leave(connection)
+                self._disconnect(connection)
                 raise AuthenticationRefusedError(f"{connection.address}: {error}", retriable=error.retriable) from error
             except BaseException as error:
                 if not is_answer(error):
                     # Interrupted by Ctrl-C, or by an argument of a wrong type: the rest of this call, a part of the
                     # request or of the reply, must not be used for the next one.
-                    self._leave(connection)
+                    self._disconnect(connection)
                 raise
         raise AssertionError("not reached")
 
@@ -171,7 +171,7 @@ class MetastoreClient:
     def _turn(self) -> None:
         self._next = (self._next + 1) % len(self.addresses)
 
-    def _leave(self, connection: Connection) -> None:
+    def _disconnect(self, connection: Connection) -> None:
         connection.close()
         self._connection = None
         self._turn()

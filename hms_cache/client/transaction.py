@@ -144,12 +144,12 @@ class Transaction:
         self._is_open = True
         self._last_heartbeat_s = self._clock.monotonic_s()
         try:
-            self._take_snapshot()
+            self._fetch_snapshot()
         except BaseException as error:
             self.__exit__(type(error), error, None)
             raise
 
-    def _take_snapshot(self) -> None:
+    def _fetch_snapshot(self) -> None:
         self.valid_txns = ValidTxnList.from_open_txns(self.client.call("get_open_txns"), self.txn_id)
         if not self._tables:
             return

@@ -25,7 +25,7 @@ SECRET_NAME = re.compile(
 SHORTEST_MASKED_BY_VALUE = 6
 
 _lock = threading.Lock()
-_known: set[str] = set()
+_masked_forms: set[str] = set()
 _pattern: re.Pattern[str] | None = None
 
 
@@ -39,10 +39,10 @@ def remember(secrets: Iterable[str]) -> None:
     global _pattern
     forms = {form for secret in secrets if len(secret) >= SHORTEST_MASKED_BY_VALUE for form in _forms(secret)}
     with _lock:
-        if forms <= _known:
+        if forms <= _masked_forms:
             return
-        _known.update(forms)
-        longest_first = sorted(_known, key=len, reverse=True)
+        _masked_forms.update(forms)
+        longest_first = sorted(_masked_forms, key=len, reverse=True)
         _pattern = re.compile("|".join(re.escape(form) for form in longest_first))
 
 

@@ -216,13 +216,13 @@ class Configuration:
     def reloadable_changes(self, other: Settings) -> tuple[list[str], list[str]]:
         """Returns the names of settings that differ in ``other``: those that a running server can apply, and those that
         need a restart."""
-        taken: list[str] = []
+        applied: list[str] = []
         refused: list[str] = []
         for reference in all_settings():
             ours = getattr(getattr(self.settings, reference.section), reference.key)
             if ours != getattr(getattr(other, reference.section), reference.key):
-                (taken if facts_of(reference.field).reloadable else refused).append(reference.name)
-        return taken, refused
+                (applied if facts_of(reference.field).reloadable else refused).append(reference.name)
+        return applied, refused
 
     def with_changes(self, other: Configuration, names: Collection[str]) -> Configuration:
         """Returns this configuration with the values and origins of these settings from ``other``."""

@@ -146,14 +146,14 @@ def _secrets(layers: _Layers, site: Mapping[str, SiteProperty]) -> list[str]:
         found += [secret for value in values.values() if isinstance(value, str) for secret in secrets_of(value)]
     for name, one in site.items():
         found += [one.value] if is_secret_name(name) else secrets_of(one.value)
-    found += _leaves_under_secret_names(layers.values["warehouse"].get("options"))
+    found += _secret_texts(layers.values["warehouse"].get("options"))
     return [secret for secret in found if secret]
 
 
-def _leaves_under_secret_names(value: Any, name: str = "") -> list[str]:
+def _secret_texts(value: Any, name: str = "") -> list[str]:
     """Returns the texts in nested tables whose names say that they are secret, such as options of file systems."""
     if isinstance(value, Mapping):
-        return [leaf for key, one in value.items() for leaf in _leaves_under_secret_names(one, str(key))]
+        return [leaf for key, one in value.items() for leaf in _secret_texts(one, str(key))]
     if not isinstance(value, str) or not is_secret_name(name):
         return []
     parts = [part.partition("=") for part in value.split(";")]  # a connection string of Azure contains its key

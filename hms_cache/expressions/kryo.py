@@ -129,7 +129,7 @@ def read_expression(data: bytes, translate: Callable[[KryoObject], Translated]) 
                 continue
             return translate(root)
         finally:
-            reader.take_apart()
+            reader.break_cycles()
     if is_too_large:
         failures.append(exceeded("expression_memory_bytes"))
     raise KryoError("; ".join(failures))
@@ -163,7 +163,7 @@ class KryoReader:
             raise KryoError("the root has no function")
         return root
 
-    def take_apart(self) -> None:
+    def break_cycles(self) -> None:
         """Breaks cycles of objects: each cycle goes through the fields of an object."""
         for read in self._objects:
             if isinstance(read, KryoObject):

@@ -45,7 +45,7 @@ class Link(asyncio.Protocol):
         self._wanted_bytes = size_bytes
         read: asyncio.Future[bytes] = self._loop.create_future()
         self._read = read
-        self._take()
+        self._consume()
         if self.lost.done() and not read.done():
             self._read = None  # nobody may be waiting: asyncio would log a trace of the exception
             raise self._incomplete()
@@ -55,7 +55,7 @@ class Link(asyncio.Protocol):
         """From now on, frames are received, and `on_body` is called with the body of each. An exception that it raises,
         such as BadFrameError, closes the connection."""
         self._on_body = on_body
-        self._take()
+        self._consume()
 
     def write(self, data: bytes) -> bool:
         """Sends a frame. False: earlier frames are still waiting, and the connection is closed."""
@@ -100,7 +100,7 @@ class Link(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._bytes += data
-        self._take()
+        self._consume()
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self.lost.done():
@@ -110,7 +110,7 @@ class Link(asyncio.Protocol):
 
     # Bytes
 
-    def _take(self) -> None:
+    def _consume(self) -> None:
         held = self._bytes
         if self._on_body is None:
             if self._read is not None and not self._read.done() and len(held) >= self._wanted_bytes:

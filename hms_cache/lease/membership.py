@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 RENEWALS_PER_LEASE: Final = 3
 """Renewals in one lease: one may be late, and one may be lost."""
 
-INTENT_PATIENCE_LEASES: Final = 1.5
+INTENT_MAX_WAIT_LEASES: Final = 1.5
 """After this many leases without a message about a write, its writer is fenced. Messages come every third of a
 lease."""
 
@@ -159,7 +159,7 @@ class Membership:
             case ["written", int(key), int(first), int(last)]:
                 self.state.written((sender, key), first, last)
             case ["settled", int(key), int(position)]:
-                self.state.tended((sender, key), position)
+                self.state.fenced((sender, key), position)
             case ["over", int(key), int(position)]:
                 self.state.over(sender, key, position)
             case ["abandoned", int(key)]:
@@ -203,10 +203,10 @@ class Membership:
         self._verify()
         is_due = self._clock() >= self._renew_at_s
         if is_due:
-            self.writes.remind()
+            self.writes.announce_again()
             self._renew()
             self.writes.settle(self._read_position)
-            self._tend()
+            self._fence_overdue()
             self._forget()
         self._catch_up(is_due=is_due)
 
@@ -298,10 +298,10 @@ class Membership:
             _log.info("the row of member %s, which held no lease for %g s, is deleted", member, FORGET_S)
             del self._without_lease[member, epoch]
 
-    def _tend(self) -> None:
+    def _fence_overdue(self) -> None:
         """Writes whose end was not reported: fences their writer, then reads the position."""
-        patience_s = self.length_s * INTENT_PATIENCE_LEASES
-        overdue = self.state.overdue_intents(patience_s)
+        max_wait_s = self.length_s * INTENT_MAX_WAIT_LEASES
+        overdue = self.state.overdue_intents(max_wait_s)
         if not overdue:
             return
         # Read after the last message about these writes: no epoch in it is older than theirs.
@@ -310,13 +310,13 @@ class Membership:
             return
         self.rows = found.rows
         for intent in overdue:
-            if intent not in self.state.overdue_intents(patience_s):
+            if intent not in self.state.overdue_intents(max_wait_s):
                 continue  # a message arrived while the previous one was waited for
             row = next((row for row in self.rows if row.member == intent[0]), None)
             if row is not None:
                 _log.warning("member %s did not report the end of its write: its writes are fenced", row.member)
                 members.fence(self._database, row.member, row.epoch)
-            self.state.tended(intent, self._read_position())
+            self.state.fenced(intent, self._read_position())
 
     def _read_position(self) -> int:
         head = read_log_end(self._database)

@@ -10,8 +10,8 @@
 | `writing`             | a member's write began: until its end is reported, nothing is answered by lease about its |
 |                       | tables, or about anything; acknowledged by epoch                                          |
 | `written`, `abandoned`| its end; the floor of its tables, or of everything, rises to its event                    |
-| `over`                | the same, repeated on a new connection; the log has to be checked, as after `tended`      |
-| `tended`              | its end was not reported, so its writer was fenced and the position was read              |
+| `over`                | the same, repeated on a new connection; the log has to be checked, as after `fenced`      |
+| `fenced`              | its end was not reported, so its writer was fenced and the position was read              |
 | `exempt`              | memory comes to events that are not announced, since they change no answer                |
 | `verified`            | the log was checked: what memory is made of is still in it. Until then, nothing is        |
 |                       | answered by lease after an observation that cannot be true of that log, or that would     |
@@ -252,17 +252,17 @@ class LeaseState:
         was_read, self.is_read = self.is_read, False
         return was_read
 
-    def overdue_intents(self, patience_s: float) -> list[Intent]:
+    def overdue_intents(self, max_wait_s: float) -> list[Intent]:
         """Writes of other members about which no message came for this time."""
         with self._lock:
             now_s = self.now_s()
             return [
                 intent
                 for intent, write in self._intents.items()
-                if intent[0] != self.member and now_s - write.received_s >= patience_s
+                if intent[0] != self.member and now_s - write.received_s >= max_wait_s
             ]
 
-    def tended(self, intent: Intent, position: int) -> None:
+    def fenced(self, intent: Intent, position: int) -> None:
         """The writer of a write was fenced, and afterwards the log ended at `position`. The events of the write are
         unknown, and may be below memory's position."""
         with self._lock:

@@ -190,7 +190,7 @@ class Transport:
                     _, link = await self._loop.create_connection(lambda: Link(self._loop), host.strip("[]"), int(port))
                 try:
                     async with asyncio.timeout(HANDSHAKE_S):
-                        channel = await self._introduce(member, link)
+                        channel = await self._connect_handshake(member, link)
                     pause_s = _RECONNECT_S
                     await self._exchange(member, peer, channel, link)
                 finally:
@@ -204,7 +204,7 @@ class Transport:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_RECONNECT_S)
 
-    async def _introduce(self, member: str, link: Link) -> Channel:
+    async def _connect_handshake(self, member: str, link: Link) -> Channel:
         """The caller's side of the handshake: sends its challenge and name; receives the other's challenge and proof;
         sends its proof."""
         own = challenge()

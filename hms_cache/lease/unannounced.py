@@ -35,7 +35,7 @@ PRESENCE_VALID_S: Final = 2.0
 The first member of a set waits this long for its first lease."""
 
 _PRESENCE_INTERVAL_S: Final = PRESENCE_VALID_S / 2
-_PATIENCE_S: Final = 30.0
+_MAX_WAIT_S: Final = 30.0
 
 
 class UnannouncedWrites:
@@ -71,13 +71,13 @@ class UnannouncedWrites:
         """
         self.revocations.before_writing()
         with self._lock:
-            self._lock.wait_for(lambda: not self._is_checking or self._is_recent(), _PATIENCE_S)
+            self._lock.wait_for(lambda: not self._is_checking or self._is_recent(), _MAX_WAIT_S)
             if self._is_recent():
                 return
             self._is_checking = True
         sent_s = self._now_s()
         try:
-            presence = members.read_presence(self._database, knows_table=self._has_table)
+            presence = members.read_presence(self._database, is_table_known=self._has_table)
             with self._lock:
                 if presence.has_members and not self._has_members and self._is_set_to_check:
                     _log.error(

@@ -21,13 +21,13 @@ from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import Statement
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
-from hms_cache.store.engine.read_plans import Question, fetch_together
+from hms_cache.store.engine.read_plans import PlannedQuery, fetch_together
 from hms_cache.store.members import members
 from hms_cache.store.members.members import MemberRow
 
 Message = tuple[str | int | None, ...]
 
-PATIENCE_S: Final = 0.2
+MAX_WAIT_S: Final = 0.2
 """Time that a member has for an acknowledgement before it is revoked: a thousand times what it takes normally."""
 
 
@@ -63,7 +63,7 @@ class Write:
 
     def statements_under_lock(self, connection: Connection) -> Sequence[Statement]:
         """What `LeaseWrites.gather` reads."""
-        return [question[:2] for question in self._of.questions(self, connection)]
+        return [planned[:2] for planned in self._of.queries_under_lock(self, connection)]
 
     def before_commit(self, connection: Connection, answers: Sequence[Any] | None = None) -> None:
         """See `LeaseWrites.gather`."""
@@ -151,9 +151,9 @@ class LeaseWrites:
         if self._state.epoch is not None:
             return
         self._state.changed.set()
-        patience_s = self._guarded.settings.statement_timeout_s
+        max_wait_s = self._guarded.settings.statement_timeout_s
         with self._joined:
-            if not self._joined.wait_for(lambda: self._state.epoch is not None, patience_s):
+            if not self._joined.wait_for(lambda: self._state.epoch is not None, max_wait_s):
                 raise DatabaseUnavailable("this server could not join the set whose members read by lease")
 
     def announces(self, events: Sequence[EventRow]) -> bool:
@@ -184,9 +184,9 @@ class LeaseWrites:
         """This server's name in the set."""
         return self._state.member
 
-    def questions(self, write: Write, connection: Connection) -> list[Question]:
+    def queries_under_lock(self, write: Write, connection: Connection) -> list[PlannedQuery]:
         """The statements whose answers `gather` needs."""
-        return members.questions_under_lock(self._guarded, connection, self._state.member, write.epoch)
+        return members.queries_under_lock(self._guarded, connection, self._state.member, write.epoch)
 
     def gather(self, write: Write, connection: Connection, answers: Sequence[Any] | None = None) -> None:
         """Called under the lock of NOTIFICATION_SEQUENCE, in the write's own transaction; afterwards, only rows of the
@@ -200,7 +200,7 @@ class LeaseWrites:
         :raises RetryableConflict: this server was fenced, or (SQLite) a member has to be revoked.
         """
         if answers is None:
-            answers = fetch_together(connection, self.questions(write, connection))
+            answers = fetch_together(connection, self.queries_under_lock(write, connection))
         found = members.under_lock(self._guarded, connection, answers)
         if not found.is_own:
             self._state.lost(write.epoch)
@@ -211,7 +211,7 @@ class LeaseWrites:
         with self.lock:
             self.revocations.reconcile(rows)
             self._announce(write, [row.member for row in rows])
-            self.lock.wait_for(lambda: not self._missing(write, rows), PATIENCE_S)
+            self.lock.wait_for(lambda: not self._missing(write, rows), MAX_WAIT_S)
             missing = self._missing(write, rows)
             self.waits += bool(missing)
             for row in missing:
@@ -271,7 +271,7 @@ class LeaseWrites:
                 write.acks[member] = epoch
                 self.lock.notify_all()
 
-    def remind(self) -> None:
+    def announce_again(self) -> None:
         """Announces writes that are still under way to the members again."""
         with self.lock:
             for write in self._open.values():
@@ -318,7 +318,7 @@ class LeaseWrites:
             members.fence(self._database, self._state.member, write.epoch)
             position = read_position()
             self._state.lost(write.epoch)
-            self._state.tended((self._state.member, write.key), position)
+            self._state.fenced((self._state.member, write.key), position)
             with self.lock:
                 self._last_event_id = max(self._last_event_id, position)
                 self._doubtful.remove(write)

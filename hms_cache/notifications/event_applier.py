@@ -76,7 +76,7 @@ class EventApplier:
         finally:
             with self._lock:
                 self._counters.current_batch = None
-        took_s = self._clock.monotonic_s() - began_s
+        duration_s = self._clock.monotonic_s() - began_s
         with self._lock:
             self._skip_ids = {event_id for event_id in self._skip_ids if event_id > reached}
             counters = self._counters
@@ -84,11 +84,11 @@ class EventApplier:
             counters.applied += len(events)
             for rate in counters.rates:
                 rate.add(len(rows))
-            counters.apply_durations.add(took_s)
+            counters.apply_durations.add(duration_s)
             counters.newest_event_delay_s = max(0.0, self._clock.epoch_s() - rows[-1].event_time_s)
         if self._metrics is not None:
             self._metrics.received.add((), len(rows))
-            self._metrics.apply_duration.observe(took_s)
+            self._metrics.apply_duration.observe(duration_s)
 
     def _decode_and_hand_over(self, rows: Sequence[NotificationRow]) -> list[Event]:
         events = [event for row in rows if (event := self._decode(row)) is not None]

@@ -420,13 +420,13 @@ class Poller:
         except Exception as error:
             self._count_fetch_failure(error)
             return None
-        took_s = self._clock.monotonic_s() - began_s
+        duration_s = self._clock.monotonic_s() - began_s
         with self._condition:
             self._counters.consecutive_fetch_failures = 0
-            self._counters.fetch_durations.add(took_s)
+            self._counters.fetch_durations.add(duration_s)
             self._head_event_id = head.last_event_id
         if self._metrics is not None:
-            self._metrics.fetch_duration.observe(took_s)
+            self._metrics.fetch_duration.observe(duration_s)
         return head, page
 
     def _is_quiet(self, place: LogPosition) -> bool:
@@ -518,7 +518,7 @@ class Poller:
             return False
         with self._condition:
             if self._requests == requests:
-                self._take(stored, f"goes on at the stored position {stored.event_id}")
+                self._adopt(stored, f"goes on at the stored position {stored.event_id}")
         return True
 
     def _begin_anew(self, requests: int) -> StepOutcome:
@@ -562,13 +562,13 @@ class Poller:
             self._counters.consecutive_fetch_failures = 0
             self._counters.resyncs += 1
             if self._requests == requests:
-                self._take(place, f"began anew at event {event_id}: {reason}")
+                self._adopt(place, f"began anew at event {event_id}: {reason}")
                 self._add_proven(history, page.history)
                 self.needs_proof = False
         self._show_position()
         return StepOutcome.RESYNCED
 
-    def _take(self, place: LogPosition, reason: str) -> None:
+    def _adopt(self, place: LogPosition, reason: str) -> None:
         """Called under the lock."""
         self._position, self._row_digest, self._server_identity = (
             place.event_id,

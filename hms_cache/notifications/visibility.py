@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hms_cache.authorization.decisions import Action, Decisions, Question, SecuredObject
+from hms_cache.authorization.decisions import AccessCheck, Action, Decisions, SecuredObject
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.notifications import events as ev
@@ -13,7 +13,7 @@ from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.messages import MessageError, decode_message
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
-Needed = tuple[Question, ...] | None
+Needed = tuple[AccessCheck, ...] | None
 """What must be allowed for an event to be shown. Empty: it is shown to everybody; None: to nobody."""
 
 _OF_NO_OBJECT = frozenset({"server", "servicePrincipal", "timestamp", "txnid", "txnIds", "fromTxnId", "toTxnId"})
@@ -22,7 +22,7 @@ _OF_NO_OBJECT = frozenset({"server", "servicePrincipal", "timestamp", "txnid", "
 _TRANSACTIONS = (ev.TransactionsOpened, ev.TransactionCommitted, ev.TransactionAborted)
 
 
-def questions_of(row: ev.NotificationRow) -> Needed:
+def access_checks_of(row: ev.NotificationRow) -> Needed:
     """What must be allowed for the event to be shown to a principal that is not a service."""
     read = read_event(row)
     if isinstance(read, ev.UndecodedEvent):
@@ -42,7 +42,7 @@ def questions_of(row: ev.NotificationRow) -> Needed:
     databases = {(one[0], one[1]) for one in (*scope.databases, *scope.whole_databases, *scope.functions)}
     if row.database and not tables:
         databases.add((normalize_identifier(row.catalog or DEFAULT_CATALOG), normalize_identifier(row.database)))
-    needed: list[Question] = [(Action.READ, SecuredObject(*one)) for one in sorted(tables)]
+    needed: list[AccessCheck] = [(Action.READ, SecuredObject(*one)) for one in sorted(tables)]
     needed += [(None, SecuredObject(*one)) for one in sorted(databases)]
     needed += [(None, SecuredObject(one)) for one in sorted({*scope.catalogs, *scope.whole_catalogs})]
     return tuple(needed) or None
@@ -85,8 +85,8 @@ def visible(decisions: Decisions, events: Sequence[Needed]) -> list[bool]:
     return [needed is not None and all(_is_granted(decisions, one) for one in needed) for needed in events]
 
 
-def _is_granted(decisions: Decisions, question: Question) -> bool:
-    action, of = question
+def _is_granted(decisions: Decisions, check: AccessCheck) -> bool:
+    action, of = check
     return decisions.show(of) if action is None else decisions.allow(action, of)
 
 

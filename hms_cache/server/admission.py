@@ -20,14 +20,14 @@ class Counts(dict[str, int]):
         """One more."""
         self[address] = self.get(address, 0) + 1
 
-    def take_away(self, address: str) -> None:
+    def decrement(self, address: str) -> None:
         """One less."""
         left = self.pop(address) - 1
         if left:
             self[address] = left
 
 
-class Guest(Protocol):
+class AdmittedConnection(Protocol):
     """A connection."""
 
     def abort(self) -> None:
@@ -44,10 +44,10 @@ class Admission:
         """`max_per_address` 0: no limit for each address."""
         self._max = max_connections
         self._max_per_address = max_per_address
-        self.admitted: set[Guest] = set()
-        self._refused: set[Guest] = set()
+        self.admitted: set[AdmittedConnection] = set()
+        self._refused: set[AdmittedConnection] = set()
         self._by_address = Counts()
-        self._uncalled: dict[Guest, float] = {}
+        self._uncalled: dict[AdmittedConnection, float] = {}
         """Connections that have not sent a call, the oldest first, with the time since which they have been idle."""
         self.refused = 0
         """Number of refused connections."""
@@ -57,76 +57,76 @@ class Admission:
     def __len__(self) -> int:
         return len(self.admitted) + len(self._refused)
 
-    def everyone(self) -> list[Guest]:
+    def everyone(self) -> list[AdmittedConnection]:
         """All that are open."""
         return [*self.admitted, *self._refused]
 
-    def admit(self, guest: Guest, address: str, now_s: float) -> str | None:
+    def admit(self, connection: AdmittedConnection, address: str, now_s: float) -> str | None:
         """Counts a new connection. Returns the reason if it is refused."""
         of_address = self._by_address.get(address, 0)
         if 0 < self._max_per_address <= of_address:
             return self._refuse(
-                guest,
+                connection,
                 f"too many connections: {of_address} are open from {address} (setting "
                 "server.max_connections_per_address); close those that are not in use",
             )
         if len(self.admitted) >= self._max and not self._displace_one():
             return self._refuse(
-                guest,
+                connection,
                 f"too many connections: {self._max} are open (setting server.max_connections); "
                 "retry, or use another server of the set",
             )
-        self.admitted.add(guest)
+        self.admitted.add(connection)
         self._by_address.add(address)
-        self._uncalled[guest] = now_s
+        self._uncalled[connection] = now_s
         return None
 
-    def refuse(self, guest: Guest) -> None:
+    def refuse(self, connection: AdmittedConnection) -> None:
         """The caller refuses a connection for a reason of its own."""
-        self._refuse(guest, "")
+        self._refuse(connection, "")
 
-    def first_call(self, guest: Guest) -> None:
+    def first_call(self, connection: AdmittedConnection) -> None:
         """The connection has sent a call."""
-        self._uncalled.pop(guest, None)
+        self._uncalled.pop(connection, None)
 
-    def release(self, guest: Guest, address: str) -> None:
+    def release(self, connection: AdmittedConnection, address: str) -> None:
         """Removes a connection, however it was counted."""
-        self._refused.discard(guest)
-        if guest not in self.admitted:
+        self._refused.discard(connection)
+        if connection not in self.admitted:
             return
-        self.admitted.discard(guest)
-        self._uncalled.pop(guest, None)
-        self._by_address.take_away(address)
+        self.admitted.discard(connection)
+        self._uncalled.pop(connection, None)
+        self._by_address.decrement(address)
 
     def expire_uncalled(self, now_s: float, timeout_s: float) -> tuple[int, float | None]:
         """Closes connections that have sent nothing for `timeout_s`. Returns how many, and when the next one is due. A
         connection to which another time limit applies is left to that one."""
         closed = 0
         while self._uncalled:
-            guest, since_s = next(iter(self._uncalled.items()))
+            connection, since_s = next(iter(self._uncalled.items()))
             if since_s + timeout_s > now_s:
                 return closed, since_s + timeout_s
-            del self._uncalled[guest]
-            if guest.has_other_limit():
-                self._uncalled[guest] = now_s
+            del self._uncalled[connection]
+            if connection.has_other_limit():
+                self._uncalled[connection] = now_s
             else:
                 closed += 1
-                guest.abort()
+                connection.abort()
         return closed, None
 
-    def _refuse(self, guest: Guest, reason: str) -> str:
+    def _refuse(self, connection: AdmittedConnection, reason: str) -> str:
         self.refused += 1
         if len(self._refused) >= REFUSED_AT_ONCE:
-            guest.abort()
-        self._refused.add(guest)
+            connection.abort()
+        self._refused.add(connection)
         return reason
 
     def _displace_one(self) -> bool:
-        guest = next(iter(self._uncalled), None)
-        if guest is None:
+        connection = next(iter(self._uncalled), None)
+        if connection is None:
             return False
         self.displaced += 1
         # Its place is free at once. The rest of its cleanup happens in the loop's next turn.
-        del self._uncalled[guest]
-        guest.abort()
+        del self._uncalled[connection]
+        connection.abort()
         return True

@@ -195,14 +195,14 @@ def struct_text(value: Any) -> str:
             f"{struct_text(key)}: {repr(MASK) if is_secret_name(str(key)) else struct_text(one)}"
             for key, one in islice(value.items(), _MAX_ELEMENTS)
         ]
-        return "{" + ", ".join(_left_out(entries, len(value))) + "}"
+        return "{" + ", ".join(_omission_text(entries, len(value))) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(_left_out([struct_text(one) for one in value[:_MAX_ELEMENTS]], len(value))) + "]"
+        return "[" + ", ".join(_omission_text([struct_text(one) for one in value[:_MAX_ELEMENTS]], len(value))) + "]"
     if not hasattr(value, "thrift_spec"):
         return repr(value)
     fields = [f"{name}={struct_text(getattr(value, name))}" for name in value.__slots__]
     return f"{type(value).__name__}({', '.join(fields)})"
 
 
-def _left_out(texts: list[str], count: int) -> list[str]:
+def _omission_text(texts: list[str], count: int) -> list[str]:
     return [*texts, "…"] if count > len(texts) else texts

@@ -324,7 +324,7 @@ class Connection(asyncio.Protocol):
         elif self._behind:
             self._continue()
 
-    def take_turn(self) -> None:
+    def run_turn(self) -> None:
         """Decodes a slice of a long message, or of requests sent ahead."""
         self._queued = False
         if self._listener.draining:
@@ -335,7 +335,7 @@ class Connection(asyncio.Protocol):
         if self._arrival is not None and not self._queued:
             self._arrival.resume()
 
-    def take_ordinary_way(self) -> None:
+    def dispatch_normally(self) -> None:
         """Memory cannot answer the waiting request: it is decoded and dispatched."""
         self._running = None
         self._reader.put_back(self._held)
@@ -596,5 +596,5 @@ class Connection(asyncio.Protocol):
 
     def _end_slowness(self) -> None:
         if self._slow is not None:
-            self._slow.leave_alone()
+            self._slow.end_limit()
             self._slow = None

@@ -82,7 +82,7 @@ class Waiting(Protocol):
     def send_hot(self, reply: Reply) -> None:
         """Sends the reply and goes on with what the client sent meanwhile."""
 
-    def take_ordinary_way(self) -> None:
+    def dispatch_normally(self) -> None:
         """Decodes and dispatches the request."""
 
     def abort(self) -> None:
@@ -197,7 +197,7 @@ class HotPath:
                     hits[found.method] += 1
                     connection.send_hot(found.render(sequence))
                 else:
-                    connection.take_ordinary_way()
+                    connection.dispatch_normally()
             except Exception as error:
                 # A defect, which must not leave the other requests of this check without an answer.
                 _limited_log.warning("a connection is closed: its request could not be answered: %r", error)

@@ -163,7 +163,7 @@ class Layer(asyncio.Protocol, asyncio.Transport):
             self._follow_turns()
             self._turns.later(self._address, self)
 
-    def take_turn(self) -> None:
+    def run_turn(self) -> None:
         """Processes a slice of the waiting bytes."""
         self._queued = False
         end_s = began_s = perf_counter()

@@ -70,18 +70,18 @@ class ThreadSource:
         self._read_position = read_position
         self._loop = loop
         self._log = LimitedLog(_logger)
-        self._questions: queue.SimpleQueue[Answered | None] = queue.SimpleQueue()
+        self._checks: queue.SimpleQueue[Answered | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="hms-position", daemon=True)
         self._thread.start()
 
     def check(self, answered: Answered) -> None:
-        self._questions.put(answered)
+        self._checks.put(answered)
 
     def close(self) -> None:
-        self._questions.put(None)
+        self._checks.put(None)
 
     def _run(self) -> None:
-        while (answered := self._questions.get()) is not None:
+        while (answered := self._checks.get()) is not None:
             try:
                 head: LogHead | None = self._read_position()
             except Exception as error:
@@ -131,7 +131,7 @@ class PacketSource:
         self._fallback = ThreadSource(self._read_and_connect, loop)
 
     def check(self, answered: Answered) -> None:
-        connection = self._connection or self._take_offered()
+        connection = self._connection or self._use_offered()
         if connection is not None:
             try:
                 connection.send_query()
@@ -181,7 +181,7 @@ class PacketSource:
             self._offered = None if connection is None else (connection, renewals)
         return head
 
-    def _take_offered(self) -> PositionConnection | None:
+    def _use_offered(self) -> PositionConnection | None:
         offered, self._offered = self._offered, None
         if offered is None:
             return None

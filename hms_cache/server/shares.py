@@ -73,7 +73,7 @@ class Shares:
 class Waiter(Protocol):
     """A connection that has more to decode than one slice."""
 
-    def take_turn(self) -> None:
+    def run_turn(self) -> None:
         """Does a slice of its work (`Turns.slice_s`), and asks for another turn if there is more. Must not raise."""
 
 
@@ -120,7 +120,7 @@ class Turns:
                 waiter = queue.popleft()
                 if queue:
                     waiting[address] = queue
-                waiter.take_turn()
+                waiter.run_turn()
                 if perf_counter() >= end_s:
                     break
         finally:

@@ -42,7 +42,7 @@ class SlowReader:
             self._timer.cancel()
             self._watch()
 
-    def leave_alone(self) -> None:
+    def end_limit(self) -> None:
         """Ends its time limit."""
         if self._timer is not None:
             self._timer.cancel()

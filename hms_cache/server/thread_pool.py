@@ -148,11 +148,11 @@ class ThreadPool:
         on_thread_start: Callable[[], None] | None = None,
         connections: Connections | None = None,
         observe_wait: Callable[[str, float], None] | None = None,
-        takes_turns: bool = False,
+        uses_turns: bool = False,
         max_large: int | None = None,
     ) -> None:
         """`on_thread_start` runs first on each thread. `connections`: those that calls use. `observe_wait` gets the
-        name of the pool and the seconds that a call waited for its thread. `takes_turns`: the threads compute in turns
+        name of the pool and the seconds that a call waited for its thread. `uses_turns`: the threads compute in turns
         (`hms_cache.computing`). `max_large`: number of calls with large replies that run at a time; None: no limit."""
         self.name = name
         self._size = threads
@@ -160,7 +160,7 @@ class ThreadPool:
         self._on_thread_start = on_thread_start
         self._connections = connections
         self._observe_wait = observe_wait
-        self._takes_turns = takes_turns
+        self._uses_turns = uses_turns
         self._lock = threading.Lock()
         self._waiting: deque[_Waiting | Group] = deque()
         """Single calls, and groups that have waiting calls and are not being carried out."""
@@ -264,7 +264,7 @@ class ThreadPool:
         """The time of the call is up. True: it had not begun, and never will. Otherwise its thread is freed, or another
         thread takes its place for the next call."""
         with self._lock:
-            if self._take_back(token) is not None:
+            if self._remove_waiting(token) is not None:
                 return True
             thread = self._running.get(token)
             if thread is None:
@@ -285,13 +285,13 @@ class ThreadPool:
     def withdraw(self, token: object) -> bool:
         """The answer is not needed any more. True: the call had not begun, and never will; otherwise it continues."""
         with self._lock:
-            return self._take_back(token) is not None
+            return self._remove_waiting(token) is not None
 
     def postpone(self, token: object) -> bool:
         """The answer is probably not needed any more: the call lets all others pass. False: it was waiting, and too
         many calls wait in this way; it is removed."""
         with self._lock:
-            one = self._take_back(token)
+            one = self._remove_waiting(token)
             if one is None:
                 return True
             if len(self._postponed) >= self._max_waiting:
@@ -301,7 +301,7 @@ class ThreadPool:
             self._wake()
             return True
 
-    def _take_back(self, token: object) -> _Waiting | None:
+    def _remove_waiting(self, token: object) -> _Waiting | None:
         """Under the lock: removes a waiting call and returns it; None: it was not waiting."""
         for one in self._calls_waiting():
             if one.token is token:
@@ -489,7 +489,7 @@ class ThreadPool:
             done, group = found
             del found  # a waiting thread would keep the last request and its connection
             try:
-                with turns.taken() if self._takes_turns else turns.first():
+                with turns.held_turn() if self._uses_turns else turns.first():
                     if group is None or len(done) == 1:
                         done[0].work()
                     elif not group.run([one.member for one in done]):

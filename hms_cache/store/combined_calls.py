@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.direct_statements import takes_direct_statements
+from hms_cache.store.engine.direct_statements import supports_direct_statements
 from hms_cache.store.engine.errors import CommitOutcomeUnknown
 from hms_cache.store.engine.sequences import NOTIFICATION_LOG
 from hms_cache.store.engine.shared_packets import Part, carry_out_parts
@@ -169,7 +169,7 @@ def _change_txns(transaction: WriteTransaction, context: TxnContext, requests: S
         kind: [number for number, one in enumerate(requests) if isinstance(one, kind.request)] for kind in _KINDS
     }
     of_kinds = {kind: [requests[number] for number in found] for kind, found in numbers.items() if found}
-    if takes_direct_statements(transaction.connection):
+    if supports_direct_statements(transaction.connection):
         parts = [kind.part(transaction, context, some) for kind, some in of_kinds.items()]
         found = carry_out_parts(transaction, parts)
     else:

@@ -24,7 +24,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.features import SchemaFeatures
-from hms_cache.store.engine.read_plans import Question, fetch_together
+from hms_cache.store.engine.read_plans import PlannedQuery, fetch_together
 from hms_cache.store.rows.database_rows import LOCATION_LEFT_ALONE, MANAGED_LOCATION_LEFT_ALONE
 from hms_cache.store.schema import DATABASE_PARAMS, DBS
 from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse
@@ -40,11 +40,11 @@ class FileAccess:
         self._warehouse = context.warehouse
         self._connection = connection
         self._declared: tuple[Location, ...] | None = None
-        self._judged: dict[Location, AllowedLocation | None] = {}
+        self._checked: dict[Location, AllowedLocation | None] = {}
 
-    def judge(self, locations: Iterable[Location]) -> None:
+    def check_all(self, locations: Iterable[Location]) -> None:
         """Checks many locations at once, for later calls of `allow`: their file systems are asked in parallel."""
-        wanted = [location for location in dict.fromkeys(locations) if location not in self._judged]
+        wanted = [location for location in dict.fromkeys(locations) if location not in self._checked]
         if not wanted:
             return
         found = self._warehouse.allow_all(wanted)
@@ -55,7 +55,7 @@ class FileAccess:
             again = self._warehouse.allow_all([wanted[index] for index in others], self.declared())
             for index, each in zip(others, again, strict=True):
                 found[index] = each
-        self._judged.update(zip(wanted, found, strict=True))
+        self._checked.update(zip(wanted, found, strict=True))
 
     def allow_texts_by_names(self, texts: Iterable[str]) -> list[AllowedLocation | None]:
         """Like `allow_text` for each text, but decided by names only: no file system is asked.
@@ -70,14 +70,14 @@ class FileAccess:
             found.update(zip(others, self._warehouse.allow_by_names(others, self.declared()), strict=True))
         return [None if each is None else found[each] for each in parsed]
 
-    def judge_texts(self, texts: Iterable[str | None]) -> None:
+    def check_texts(self, texts: Iterable[str | None]) -> None:
         """Like `judge`, for locations as stored."""
-        self.judge(location for text in texts if (location := self._parsed(text)) is not None)
+        self.check_all(location for text in texts if (location := self._parsed(text)) is not None)
 
     def allow(self, location: Location) -> AllowedLocation | None:
         """The location for file operations; None if its files must be left alone."""
-        self.judge([location])
-        return self._judged[location]
+        self.check_all([location])
+        return self._checked[location]
 
     def allow_making(self, location: Location) -> AllowedLocation | None:
         """The directory to create for a new table or partition; None if none is created.
@@ -90,8 +90,8 @@ class FileAccess:
 
     def allow_making_all(self, locations: Sequence[Location]) -> list[AllowedLocation | None]:
         """Like `allow_making`, for many locations at once: their file systems are asked in parallel."""
-        self.judge(locations)
-        found = [self._judged[location] for location in locations]
+        self.check_all(locations)
+        found = [self._checked[location] for location in locations]
         others = [index for index, each in enumerate(found) if each is None]
         if others:
             claimed = self._warehouse.claim_all([locations[index] for index in others])
@@ -161,7 +161,7 @@ class FileAccess:
 
 def declared_locations(connection: Connection, warehouse: Warehouse) -> tuple[Location, ...]:
     """The locations that are allowed because databases lie there, sorted. One statement."""
-    [rows] = fetch_together(connection, [Question(_declared_query(features_of(connection)), {})])
+    [rows] = fetch_together(connection, [PlannedQuery(_declared_query(features_of(connection)), {})])
     locations = []
     for text in {row[0] for row in rows} - {None, ""}:
         try:

@@ -28,11 +28,11 @@ from hms_cache.store.engine.work_units import run_again_if_lost, run_read
 from hms_cache.store.objects.constraints import Constraints
 from hms_cache.store.objects.functions import Functions
 from hms_cache.store.partition_store import PartitionWriter, StoredPartitions
-from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.store.partitions.pages import count_partitions, read_partition_pages
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.reads import PartitionRows, few_partitions_plan, named_partitions_plan
 from hms_cache.store.partitions.selection import name_of_values
+from hms_cache.store.partitions.table_guesses import TableGuesses
 from hms_cache.store.partitions.windows import read_partition_window
 from hms_cache.store.rows.table_rows import table_plan
 from hms_cache.store.schema import TBLS
@@ -79,8 +79,8 @@ class ObjectReads(StoreReads):
         self.catalogs = catalogs
         self.databases = databases
         self.tables = self._tables = StoredTables(context, statistics.read_of_table)
-        self._known_tables = KnownTables()
-        self.partitions = StoredPartitions(context, self._known_tables)
+        self._table_guesses = TableGuesses()
+        self.partitions = StoredPartitions(context, self._table_guesses)
         self.statistics = statistics
         self.constraints = constraints
         self.functions = functions
@@ -119,7 +119,7 @@ class ObjectReads(StoreReads):
         return PartitionWindow(*found) if found is not None else None
 
     def count_partitions(self, table: TableName, most: int) -> int:
-        return count_partitions(self._context, self._known_tables, table, most)
+        return count_partitions(self._context, self._table_guesses, table, most)
 
     def read_table_with_partitions(
         self, table: TableName, values: Sequence[Sequence[str]] | None
@@ -133,7 +133,7 @@ class ObjectReads(StoreReads):
 
             row, (_, rows) = carry_out(
                 connection,
-                side_by_side(table_plan(connection, *table), self._known_tables.with_table(table, find)),
+                side_by_side(table_plan(connection, *table), self._table_guesses.with_table(table, find)),
             )
             return row.table, rows
 

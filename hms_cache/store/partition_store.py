@@ -20,7 +20,6 @@ from hms_cache.store.partitions.drops import drop_partitions
 from hms_cache.store.partitions.encoded_rows import encoded_partitions
 from hms_cache.store.partitions.exchange import exchange_partitions
 from hms_cache.store.partitions.joined_names import names_of_all_plan
-from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.store.partitions.markers import is_partition_marked, mark_partition
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.privileges import read_partition_privileges
@@ -33,6 +32,7 @@ from hms_cache.store.partitions.selection import (
     read_values,
     selection_plan,
 )
+from hms_cache.store.partitions.table_guesses import TableGuesses
 from hms_cache.store.rows.parameters import set_basic_statistics_accurate
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.rows.table_locks import lock_table, share_table
@@ -51,9 +51,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 class StoredPartitions(contract.PartitionReads):
     """`PartitionReads` over the database."""
 
-    def __init__(self, context: StoreContext, known_tables: KnownTables | None = None) -> None:
+    def __init__(self, context: StoreContext, table_guesses: TableGuesses | None = None) -> None:
         self._context = context
-        self._known_tables = known_tables or KnownTables()
+        self._table_guesses = table_guesses or TableGuesses()
 
     def get_partition(
         self,
@@ -85,7 +85,7 @@ class StoredPartitions(contract.PartitionReads):
                     connection, header, query.selection, max_parts=query.max_parts, context=self._context
                 )
 
-            header, (rows, has_unknown) = carry_out(connection, self._known_tables.with_table(query.table, find))
+            header, (rows, has_unknown) = carry_out(connection, self._table_guesses.with_table(query.table, find))
             partitions = encoded_partitions(rows)
             privileges = None
             if grantee is not None and partitions:
@@ -93,7 +93,7 @@ class StoredPartitions(contract.PartitionReads):
             if privileges is not None:
                 for partition, granted in zip(partitions, privileges, strict=True):
                     partition.privileges = granted
-            judge_partitions(connection, header, partitions, query.version.valid_write_ids)
+            check_partition_statistics(connection, header, partitions, query.version.valid_write_ids)
             return contract.PartitionAnswer(partitions, has_unknown)
 
         answer = run_read(self._context.database, read)
@@ -118,7 +118,7 @@ class StoredPartitions(contract.PartitionReads):
                     return ordered_by, SelectedPartitions(None, names, selected.has_unknown), []
                 return ordered_by, selected, []
 
-            with_table = self._known_tables.with_table(query.table, find)
+            with_table = self._table_guesses.with_table(query.table, find)
             header, (ordered_by, selected, pairs) = carry_out(connection, with_table)
             if selected.has_unknown:
                 raise MetaException("The partition expression cannot be evaluated exactly, so its names are not known")
@@ -140,7 +140,7 @@ class StoredPartitions(contract.PartitionReads):
                     return (yield from count_plan(header))
                 return len(selected.part_ids)
 
-            _, count = carry_out(connection, self._known_tables.with_table(query.table, find))
+            _, count = carry_out(connection, self._table_guesses.with_table(query.table, find))
             return count
 
         return run_read(self._context.database, read)
@@ -155,7 +155,7 @@ class StoredPartitions(contract.PartitionReads):
                 selected = yield from self._select(connection, header, query.selection, -1)
                 return (yield from ids_and_names_plan(header, selected))
 
-            header, pairs = carry_out(connection, self._known_tables.with_table(query.table, find))
+            header, pairs = carry_out(connection, self._table_guesses.with_table(query.table, find))
             return header, read_values(connection, header, pairs)
 
         header, values = run_read(self._context.database, read)
@@ -184,7 +184,7 @@ class StoredPartitions(contract.PartitionReads):
         return selection_plan(connection, table, selection, max_parts=max_parts, context=self._context, is_write=True)
 
 
-def judge_partitions(
+def check_partition_statistics(
     connection: Connection, table: PartitionedTable, partitions: Sequence[Partition], valid_write_ids: str | None
 ) -> None:
     """Sets `isStatsCompliant` of partitions of a transactional table, for a reader with this write-id list.
@@ -199,11 +199,11 @@ def judge_partitions(
         connection, (table.catalog, table.database, table.name), {partition.writeId for partition in partitions}
     )
     for partition in partitions:
-        judge_partition(partition, valid_write_ids, aborted)
+        check_statistics_of_partition(partition, valid_write_ids, aborted)
 
 
-def judge_partition(partition: Partition, valid_write_ids: str, aborted: Collection[int] = ()) -> None:
-    """Like `judge_partitions`, for one partition; `aborted` are the write ids known to be aborted."""
+def check_statistics_of_partition(partition: Partition, valid_write_ids: str, aborted: Collection[int] = ()) -> None:
+    """Like `check_partition_statistics`, for one partition; `aborted` are the write ids known to be aborted."""
     parameters = partition.parameters or {}
     partition.isStatsCompliant = are_statistics_valid(parameters, partition.writeId, valid_write_ids, aborted=aborted)
     if not partition.isStatsCompliant:

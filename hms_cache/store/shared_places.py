@@ -150,8 +150,8 @@ def own_places(
         found = _rivals(databases, table, location.spellings[0])
         if found is not None:
             candidates[location] = found
-    taken = _existing(connection, set().union(*candidates.values()))
-    own.update(location for location, rivals in candidates.items() if not rivals & taken)
+    in_use = _existing(connection, set().union(*candidates.values()))
+    own.update(location for location, rivals in candidates.items() if not rivals & in_use)
     return own
 
 

@@ -123,7 +123,7 @@ def move_drops_along(
             store_properties(connection, entry_id, {**properties, LOCATION: str(moved)})
 
 
-def places_that_may_go(
+def deletable_places(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, texts: Sequence[str], *, of_partitions: bool
 ) -> set[str]:
     """The directories of a table, or of its partitions, that a drop with data would delete.
@@ -139,7 +139,7 @@ def places_that_may_go(
         own = context.warehouse.location(table.sd.location)
         texts = [text for text in texts if not _contains_table(context, text, own)]
     files = FileAccess(context, transaction.connection)
-    files.judge_texts(texts)
+    files.check_texts(texts)
     allowed: dict[str, Location] = {}
     for text in texts:
         found = files.allow_text(text)
@@ -207,7 +207,7 @@ def _queue(
     environment_context: EnvironmentOptions,
 ) -> None:
     texts, of_partitions = [location for _, location in named], any(name is not None for name, _ in named)
-    may_go = places_that_may_go(context, transaction, row, texts, of_partitions=of_partitions)
+    may_go = deletable_places(context, transaction, row, texts, of_partitions=of_partitions)
     places = [(name, location) for name, location in named if location in may_go]
     if not places:
         return

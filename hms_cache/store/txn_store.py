@@ -19,15 +19,15 @@ from hms_cache.config import Settings
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.combined_calls import CombinedCalls, Outcomes, combined_calls
+from hms_cache.store.compactions import compaction_listing
 from hms_cache.store.compactions import history as compaction_history
 from hms_cache.store.compactions import initiator as compaction_initiator
 from hms_cache.store.compactions import metrics as compaction_metrics
 from hms_cache.store.compactions import queue as compaction_queue
-from hms_cache.store.compactions import showing_compactions
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.locks import lock_calls, owners, showing_locks, unlocking
+from hms_cache.store.locks import lock_calls, lock_listing, owners, unlocking
 from hms_cache.store.replication_marks import LoggedMarks
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
@@ -68,7 +68,7 @@ _OF_LOCKS = frozenset(
         lock_calls.check_lock,
         lock_calls.unlock,
         unlocking.heartbeat,
-        showing_locks.show_locks,
+        lock_listing.show_locks,
         owners.read_owned_locks,
         owners.release_lock,
         txn_owners.users_of_lock,
@@ -112,11 +112,11 @@ class TxnStore:
         *,
         clock: Clock | None = None,
         features: SchemaFeatures | None = None,
-        judge_cleanup: Callable[[Connection, ttypes.CompactionRequest], None] | None = None,
+        check_cleanup: Callable[[Connection, ttypes.CompactionRequest], None] | None = None,
     ) -> None:
         """`settings`: the sections `transactions`, `compactions` and `events` are used; None: the defaults.
 
-        `judge_cleanup` raises MetaException for a directory that no cleaner may delete.
+        `check_cleanup` raises MetaException for a directory that no cleaner may delete.
         """
         settings = settings or Settings()
         level = settings.transactions.min_history_level
@@ -140,7 +140,7 @@ class TxnStore:
             _LOGGER.warning("calls about transactions are refused. %s", self._refusal)
         self._compaction_refusal = None if features is None else _refusal_of_compactions(features)
         self._database = database
-        self._judge_cleanup = judge_cleanup
+        self._check_cleanup = check_cleanup
         self._context = TxnContext(
             settings.transactions,
             settings.compactions,
@@ -386,7 +386,7 @@ class TxnStore:
 
     def show_locks(self, request: ttypes.ShowLocksRequest) -> ttypes.ShowLocksResponse:
         """All locks, held and waiting."""
-        return self._read(showing_locks.show_locks, request)
+        return self._read(lock_listing.show_locks, request)
 
     @property
     def timeout_s(self) -> float:
@@ -440,15 +440,15 @@ class TxnStore:
         self._require_compactions()
 
         def work(connection: Connection) -> bool:
-            if self._judge_cleanup is not None:
-                self._judge_cleanup(connection, request)
+            if self._check_cleanup is not None:
+                self._check_cleanup(connection, request)
             return compaction_queue.submit_for_cleanup(connection, request, highest_write_id, txn_id)
 
         return self._write(work)
 
     def show_compact(self, request: ttypes.ShowCompactRequest) -> ttypes.ShowCompactResponse:
         """Compactions that wait, run or have ended. Raises MetaException for an unknown order."""
-        return self._read(showing_compactions.show_compactions, request)
+        return self._read(compaction_listing.show_compactions, request)
 
     def abort_compactions(self, request: ttypes.AbortCompactionRequest) -> ttypes.AbortCompactResponse:
         """Removes compactions that no worker has begun (`abort_Compactions`). Raises MetaException without ids."""

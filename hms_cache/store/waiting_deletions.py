@@ -21,7 +21,7 @@ from hms_cache.metadata.names import DEFAULT_CATALOG, qualified
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Plan, Question, carry_out, fetch
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery, carry_out, fetch
 from hms_cache.store.schema import COMPACTION_QUEUE
 from hms_cache.store.transactions.codes import READY_FOR_CLEANING
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
@@ -68,7 +68,7 @@ def waiting_deletions_plan(connection: Connection) -> Plan[list[WaitingDeletion]
     been looked up."""
     if not has_table_drops(features_of(connection)):
         return []
-    rows = yield from fetch(Question(_QUEUED, {}))
+    rows = yield from fetch(PlannedQuery(_QUEUED, {}))
     return [WaitingDeletion(*row) for row in rows]
 
 

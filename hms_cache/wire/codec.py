@@ -26,7 +26,7 @@ _DEPTH_LIMIT: Final = 6
 ENCODING_FAULTS: Final = (TypeError, ValueError, OverflowError, AttributeError, TProtocolException)
 
 
-class RanDry(Exception):
+class BufferExhausted(Exception):
     """The decoder needs more bytes than its buffer has. Never raised out of this package."""
 
 
@@ -91,7 +91,7 @@ class FixedBuffer:
             self.timed_out = bool(self._data) and now_s > self._end_s
             self._data = b""
             self.ran_dry = True
-            raise RanDry
+            raise BufferExhausted
         data = self._data[self._next : following]
         self._next = following
         self.cstringio_buf = BytesIO(partial + data)

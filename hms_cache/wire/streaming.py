@@ -218,17 +218,17 @@ class MessageStream:
     def refill(self, partial: bytes, needed: int) -> BytesIO:
         """A buffer that begins with `partial` and has at least `needed` bytes; waits in the parent greenlet for
         them."""
-        took_s = thread_time() - self._piece_began_s
-        self._uncounted_s += took_s
-        if took_s * _ORDINARY_BYTES_PER_OBJECT > self.object_s * self._taken_at_once_bytes:
+        duration_s = thread_time() - self._piece_began_s
+        self._uncounted_s += duration_s
+        if duration_s * _ORDINARY_BYTES_PER_OBJECT > self.object_s * self._taken_at_once_bytes:
             self._is_slow = True
         stops = self._waiting_bytes < needed - len(partial)
         if stops or not self._counts or self._read_bytes - self._counted_bytes >= _COUNTED_BYTES:
             # If `partial` is longer than a byte, the decoder has created it.
             self._count_objects(made_besides=len(partial) > 1)
-        if took_s > _LONG_PIECE_S:
+        if duration_s > _LONG_PIECE_S:
             self._piece_bytes = max(self._piece_bytes // 2, _LEAST_PIECE_BYTES)
-        elif took_s < _SHORT_PIECE_S:
+        elif duration_s < _SHORT_PIECE_S:
             self._piece_bytes = min(self._piece_bytes * 2, _MAX_PIECE_BYTES)
         ends_slice = self.slice_s is not None and perf_counter() > self._slice_end_s
         if ends_slice:

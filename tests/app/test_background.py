@@ -11,7 +11,7 @@ import pytest
 
 from hms_cache.app.background import BackgroundTask
 
-PATIENCE_S = 30.0
+MAX_WAIT_S = 30.0
 DAY_S = 86_400.0
 
 
@@ -38,11 +38,11 @@ def test_the_work_is_done_again_after_its_pause_or_when_woken() -> None:
     task = BackgroundTask("test", work)
     task.start()
     for _ in range(3):
-        assert calls.acquire(timeout=PATIENCE_S)
+        assert calls.acquire(timeout=MAX_WAIT_S)
     assert not calls.acquire(blocking=False)
     task.wake()
-    assert calls.acquire(timeout=PATIENCE_S)
-    assert task.stop(PATIENCE_S)
+    assert calls.acquire(timeout=MAX_WAIT_S)
+    assert task.stop(MAX_WAIT_S)
 
 
 def test_nothing_is_done_in_the_first_pause_unless_woken() -> None:
@@ -55,11 +55,11 @@ def test_nothing_is_done_in_the_first_pause_unless_woken() -> None:
     ended, woken = (BackgroundTask("test", work, first_pause_s=float("inf")) for _ in range(2))
     for task in (ended, woken):
         task.start()
-    assert ended.stop(PATIENCE_S)
+    assert ended.stop(MAX_WAIT_S)
     assert not calls.acquire(blocking=False)
     woken.wake()
-    assert calls.acquire(timeout=PATIENCE_S)
-    assert woken.stop(PATIENCE_S)
+    assert calls.acquire(timeout=MAX_WAIT_S)
+    assert woken.stop(MAX_WAIT_S)
 
 
 @pytest.mark.parametrize("pause_s", [0.001, 3601.0, 7 * DAY_S, 36_500 * DAY_S])
@@ -68,10 +68,10 @@ def test_a_pause_is_as_long_as_the_work_says(pause_s: float) -> None:
     task = BackgroundTask("test", lambda: pause_s, first_pause_s=pause_s)
     task._woken = waits = Waits()
     task.start()
-    assert waits.told.get(timeout=PATIENCE_S) == pause_s
+    assert waits.told.get(timeout=MAX_WAIT_S) == pause_s
     task.wake()
-    assert waits.told.get(timeout=PATIENCE_S) == pause_s
-    assert task.stop(PATIENCE_S)
+    assert waits.told.get(timeout=MAX_WAIT_S) == pause_s
+    assert task.stop(MAX_WAIT_S)
 
 
 @pytest.mark.parametrize("pause_s", [math.inf, 1e18])
@@ -80,9 +80,9 @@ def test_a_pause_without_end_is_one(pause_s: float) -> None:
     task._woken = waits = Waits()
     task.start()
     for _ in range(2):
-        assert waits.told.get(timeout=PATIENCE_S) is None
+        assert waits.told.get(timeout=MAX_WAIT_S) is None
         task.wake()
-    assert task.stop(PATIENCE_S)
+    assert task.stop(MAX_WAIT_S)
 
 
 def test_an_error_is_logged_and_does_not_end_the_task(caplog: pytest.LogCaptureFixture) -> None:
@@ -100,8 +100,8 @@ def test_an_error_is_logged_and_does_not_end_the_task(caplog: pytest.LogCaptureF
     with caplog.at_level(logging.ERROR):
         task.start()
         task.wake()
-        assert again.wait(PATIENCE_S)
-    assert task.stop(PATIENCE_S)
+        assert again.wait(MAX_WAIT_S)
+    assert task.stop(MAX_WAIT_S)
     assert "test-task failed" in caplog.text
     assert "the first time it fails" in caplog.text
 
@@ -117,9 +117,9 @@ def test_an_error_that_stays_has_its_trace_in_the_log_once(caplog: pytest.LogCap
     task = BackgroundTask("test-task", work)
     task.start()
     for _ in range(3):
-        assert failed.acquire(timeout=PATIENCE_S)
+        assert failed.acquire(timeout=MAX_WAIT_S)
         task.wake()
-    assert task.stop(PATIENCE_S)
+    assert task.stop(MAX_WAIT_S)
     traces = [bool(record.exc_info) for record in caplog.records if "access denied" in record.getMessage()]
     assert len(traces) >= 3 and traces.count(True) == 1
 
@@ -129,16 +129,16 @@ def test_stop_waits_for_the_running_call_and_no_longer_than_told() -> None:
 
     def work() -> float:
         begun.set()
-        finish.wait(PATIENCE_S)
+        finish.wait(MAX_WAIT_S)
         return 0.0
 
     task = BackgroundTask("test", work)
     task.start()
-    assert begun.wait(PATIENCE_S)
+    assert begun.wait(MAX_WAIT_S)
     assert not task.stop(0.01)
     finish.set()
-    assert task.stop(PATIENCE_S)
+    assert task.stop(MAX_WAIT_S)
 
 
 def test_a_task_that_was_never_started_stops_at_once() -> None:
-    assert BackgroundTask("test", lambda: 0.0).stop(PATIENCE_S)
+    assert BackgroundTask("test", lambda: 0.0).stop(MAX_WAIT_S)

@@ -119,9 +119,9 @@ def test_too_many_partitions_are_left_out_and_that_is_said(warehouse: Path, monk
     assert "partitions: there are more than 1" in problem
 
 
-@pytest.mark.parametrize(("most", "is_judged"), [(2, True), (0, False)])
+@pytest.mark.parametrize(("most", "is_authorized"), [(2, True), (0, False)])
 def test_a_directory_of_a_partition_elsewhere_is_somebodys_however_many_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, is_judged: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, is_authorized: bool
 ) -> None:
     """A user may delete a directory that is reported as unused."""
     service = Service(configured(tmp_path))
@@ -139,5 +139,5 @@ def test_a_directory_of_a_partition_elsewhere_is_somebodys_however_many_there_ar
     (root / "nobodys").mkdir()
     monkeypatch.setattr(directories, "_MAX_PARTITIONS", most)
     *orphans, unfinished = found(tmp_path)
-    assert ["1 directory" in problem and "nobodys" in problem for problem in orphans] == [True] * is_judged
+    assert ["1 directory" in problem and "nobodys" in problem for problem in orphans] == [True] * is_authorized
     assert "not all directories were compared" in unfinished

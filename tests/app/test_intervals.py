@@ -24,7 +24,7 @@ from hms_cache.config.settings import SettingReference, all_settings
 from tests.app.test_service import configured
 from tests.databases import closing
 
-PATIENCE_S = 30.0
+MAX_WAIT_S = 30.0
 DAY_S = 86_400.0
 
 #: Intervals after which something is done at the next call that needs it.

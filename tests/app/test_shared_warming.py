@@ -17,7 +17,7 @@ import pytest
 
 from hms_cache.app import warming_reader
 from hms_cache.app.warming_process import WarmingProcess, WarmingProcessLost
-from hms_cache.app.warming_reader import Answering
+from hms_cache.app.warming_reader import AnswerLoop
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.memory_files import MemoryFiles, is_available
 from hms_cache.cache.partitions import shared_blocks
@@ -62,7 +62,7 @@ class Reading:
         pipes = [Pipe() for _ in range(callers)]
         self.database = Database()
         self.callers = [WarmingProcess(ours) for ours, _ in pipes]
-        self.answering = Answering([theirs for _, theirs in pipes], self.database.read, sends_files)
+        self.answering = AnswerLoop([theirs for _, theirs in pipes], self.database.read, sends_files)
         self._thread = threading.Thread(target=self.answering.run)
         self._thread.start()
 
@@ -188,7 +188,7 @@ def test_one_that_takes_no_answer_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     ours, theirs = Pipe()
     stopped, its = Pipe()
     database = Database()
-    answering = Answering([its, theirs], database.read, False)
+    answering = AnswerLoop([its, theirs], database.read, False)
     thread = threading.Thread(target=answering.run)
     thread.start()
     for _ in range(2):  # its answer has megabytes, and nobody reads the second one: the first is in the way

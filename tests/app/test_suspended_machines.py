@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hms_cache.app.service import Service
+from hms_cache.authorization.cached_groups import CachedGroups
 from hms_cache.authorization.external import ExternalAuthorizer
-from hms_cache.authorization.known_groups import KnownGroups
 from tests.app.test_service import Database, client, configured, table
 
 Suspend = Callable[[], None]
@@ -58,7 +58,7 @@ def test_rights_and_groups_are_no_older_than_allowed(suspend: Suspend) -> None:
     authorizer = ExternalAuthorizer(unknown, 600.0)  # type: ignore[arg-type]
     decided = authorizer.policy
     requested: list[str] = []
-    groups = KnownGroups(lambda user: frozenset(requested.append(user) or {"g"}), 600.0)
+    groups = CachedGroups(lambda user: frozenset(requested.append(user) or {"g"}), 600.0)
     assert groups.recent("ann") == groups.recent("ann") == {"g"}
     assert authorizer.policy is decided and requested == ["ann"]
     suspend()

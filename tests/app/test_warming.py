@@ -22,7 +22,7 @@ from hms_cache.store.engine.errors import DatabaseUnavailable
 from tests.app.test_service import client, configured
 from tests.cache.world import CATALOG, Server, create_database, table
 from tests.consistency.observers import wait_until
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 TABLES = [f"t{number:03}" for number in range(120)]
 
@@ -108,7 +108,7 @@ def test_a_process_ends_when_there_is_nothing_left_for_it(server: Server) -> Non
             super().close()
             other_has_ended.set()
 
-    waiting = Process(server, lambda requested: not other_has_ended.wait(PATIENCE_S))
+    waiting = Process(server, lambda requested: not other_has_ended.wait(MAX_WAIT_S))
     other = Ending(server, lambda requested: False)
     with warming(server, waiting, other):
         wait_until(lambda: held(server.cache.shared) == {*TABLES}, "all is warm")

@@ -17,7 +17,7 @@ from hms_cache.server.authorization.objects import (
     REFERENCED,
     TABLES,
 )
-from hms_cache.server.authorization.rules import _METHODS, RULES, Way
+from hms_cache.server.authorization.rules import _METHODS, RULES, RuleKind
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.wire import METHODS
 
@@ -74,7 +74,7 @@ def test_every_method_has_one_rule() -> None:
 
 
 def test_every_list_is_filtered() -> None:
-    filtered = {name for name, rule in RULES.items() if rule.way is Way.FILTERED}
+    filtered = {name for name, rule in RULES.items() if rule.kind is RuleKind.FILTERED}
     assert filtered <= set(FILTERS)
     assert set(EMPTY) <= filtered
     for name in filtered:
@@ -112,4 +112,4 @@ def test_what_only_services_call_needs_their_right() -> None:
     }
     for name, rule in RULES.items():
         if any(word in name for word in words) and name not in own:
-            assert rule.way is Way.METASTORE and [action.value for action in rule.actions] == ["service"], name
+            assert rule.kind is RuleKind.METASTORE and [action.value for action in rule.actions] == ["service"], name

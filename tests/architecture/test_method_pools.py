@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hms_cache.server.authorization.rules import RULES, Way
+from hms_cache.server.authorization.rules import RULES, RuleKind
 from hms_cache.server.calls import Kind
 from hms_cache.server.handlers.table import METHODS_NOT_SERVED, all_handlers
 from hms_cache.server.method_pools import _METHODS, METHOD_POOLS, PoolName
@@ -14,7 +14,9 @@ from hms_cache.wire import METHODS
 def test_every_method_that_may_need_the_database_or_a_decision_has_one_pool() -> None:
     handlers = all_handlers()
     assert set(METHOD_POOLS) == {
-        name for name, handler in handlers.items() if handler.kind is not Kind.LOCAL or RULES[name].way is not Way.OPEN
+        name
+        for name, handler in handlers.items()
+        if handler.kind is not Kind.LOCAL or RULES[name].kind is not RuleKind.OPEN
     }
     counted = Counter(name for names in _METHODS.values() for name in names.split())
     assert [name for name, times in counted.items() if times > 1] == []

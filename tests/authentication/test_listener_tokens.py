@@ -46,8 +46,8 @@ def test_what_is_no_such_file_changes_nothing(tmp_path: Path, text: str, told: s
     tokens = ListenerTokens(path)
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(ListenerTokensError, match=told) as raised:
-        tokens.take(tokens.read(path))
+        tokens.replace_tokens(tokens.read(path))
     assert TOKEN not in str(raised.value)
     assert tokens.user_of(TOKEN) == "ann"
     with pytest.raises(ListenerTokensError, match="No such file"):
-        tokens.take(tokens.read(tmp_path / "none"))
+        tokens.replace_tokens(tokens.read(tmp_path / "none"))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from hms_cache.authorization.cached_groups import Principal
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, SecuredObject
-from hms_cache.authorization.known_groups import Principal
 from hms_cache.authorization.standard_rights import (
     GLOBAL_ONLY,
     MAX_READ_AT_FIRST,
     OWNER,
     Right,
     Rights,
-    StandardJudge,
+    StandardDecisionSource,
 )
 from tests.work import instructions
 
@@ -61,11 +61,13 @@ def test_each_decision_costs_the_same(is_apart: bool) -> None:
     a_table = {}
     for count in (FEW, MANY):
         source = Owned(count, count if is_apart else 1)
-        judge = StandardJudge(source, Principal("ann"))
+        judge = StandardDecisionSource(source, Principal("ann"))
         judge.prepare([(Action.READ, one) for one in source.tables])
         absent = SecuredObject("hive", "d0", "of_others")
 
-        def decide(judge: StandardJudge = judge, source: Owned = source, absent: SecuredObject = absent) -> None:
+        def decide(
+            judge: StandardDecisionSource = judge, source: Owned = source, absent: SecuredObject = absent
+        ) -> None:
             for one in source.tables:
                 assert judge.allow(Action.READ, one)
                 assert not judge.allow(Action.READ, absent)
@@ -83,7 +85,7 @@ def test_a_question_about_a_database_or_some_tables_does_not_read_the_rights_on_
     source = Owned(20_000, 4)
     databases = sorted({one._replace(table=None) for one in source.tables})
     for requested in (databases[:1], databases):
-        judge = StandardJudge(source, Principal("ann"))
+        judge = StandardDecisionSource(source, Principal("ann"))
         source.told = 0
         judge.prepare([(None, one) for one in requested])
         assert all(judge.show(one) for one in requested)

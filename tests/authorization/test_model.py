@@ -69,7 +69,7 @@ class Reference:
         return is_own and self.decides(user, method, arguments, one)
 
     def decides(self, user: str, method: str, arguments: Any, one: tuple[str, str, str]) -> bool:
-        way, actions = RULES[method].way.value, [action.value for action in RULES[method].actions]
+        way, actions = RULES[method].kind.value, [action.value for action in RULES[method].actions]
         catalog, database, table = one
         if way == "open":
             return True

@@ -21,7 +21,7 @@ from hms_cache.authorization.decisions import SecuredObject
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.server.authorization.objects import objects_of
-from hms_cache.server.authorization.rules import RULES, Way
+from hms_cache.server.authorization.rules import RULES, RuleKind
 from hms_cache.server.calls import Call
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session
@@ -131,7 +131,7 @@ ROUNDS = [
 def test_no_object_is_asked_for_that_was_not_decided_upon(server: Server, rounds: int) -> None:
     handlers = all_handlers()
     site = SimpleNamespace(config_value=lambda name: None, counters=dict)
-    judged = [name for name, rule in RULES.items() if rule.way in (Way.OBJECTS, Way.SHOWN)]
+    judged = [name for name, rule in RULES.items() if rule.kind in (RuleKind.OBJECTS, RuleKind.SHOWN)]
     requested = 0
     for seed in range(rounds):
         fill(server)

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import create_engine, inspect, text
 from thrift.protocol.TBase import TBase
 
-from hms_cache.authorization.decisions import Action, Question, SecuredObject
+from hms_cache.authorization.decisions import AccessCheck, Action, SecuredObject
 from hms_cache.server.authorization.guard import AccessDenied, Guard
 from hms_cache.server.calls import Call
 from hms_cache.server.handlers.table import all_handlers

@@ -17,7 +17,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming import background_loads
-from hms_cache.cache.warming.background_loads import REQUESTED_AGAIN_S, Way
+from hms_cache.cache.warming.background_loads import REQUESTED_AGAIN_S, LoadDecision
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
@@ -103,9 +103,9 @@ def test_of_many_that_changed_none_is_looked_at_by_itself(here: Server, monkeypa
 
     monkeypatch.setattr(background_loads, "_is_in_complete", watched)
     some = tuple(("a", str(number)) for number in range(4))
-    assert here.cache.background.way_of(T, (Wanted(T, Facet.PARTITIONS, some[:3]),), ()) is Way.LOAD
+    assert here.cache.background.decide(T, (Wanted(T, Facet.PARTITIONS, some[:3]),), ()) is LoadDecision.LOAD
     assert len(looked_at) == 3
-    here.cache.background.way_of(T, (Wanted(T, Facet.PARTITIONS, some),), ())
+    here.cache.background.decide(T, (Wanted(T, Facet.PARTITIONS, some),), ())
     assert len(looked_at) == 3
 
 

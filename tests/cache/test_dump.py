@@ -363,7 +363,7 @@ def _rewritten(path: Path, change: Callable[[bytes, Any, list[bytes]], Any]) -> 
         for kind, tree, blobs in sections:
             writer.write(kind, change(kind, tree, blobs), blobs)
         writer.finish()
-        writer.take_name()
+        writer.replace_previous()
 
 
 def _places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -430,7 +430,7 @@ def test_a_long_tree_is_made_in_short_pieces(tmp_path: Path) -> None:
     with DumpWriter(tmp_path / "dump") as writer:
         writer.write(HEAD, [long])
         writer.finish()
-        writer.take_name()
+        writer.replace_previous()
     reader = DumpReader(tmp_path / "dump", 10**7)
     assert reader.read(reader.sections[0])[0] == [long]
     reader.close()
@@ -477,11 +477,11 @@ def test_two_who_write_one_dump_leave_a_whole_one(fails: bool, tmp_path: Path) -
         if fails:
             raise OSError("another server is in the way")
         first.finish()
-        first.take_name()
+        first.replace_previous()
     assert not path.exists()
     with second:
         second.finish()
-        second.take_name()
+        second.replace_previous()
     reader = DumpReader(path, 1 << 30)
     assert reader.read(reader.sections[0]) == ("second", [])
     reader.close()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.event_rules import NOTHING_STAYS, Stays, changed_columns, what_stays
+from hms_cache.cache.event_rules import NOTHING_STAYS, UnchangedParts, changed_columns, unchanged_parts
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -167,27 +167,29 @@ def _altered(before: ttypes.Table | None, after: ttypes.Table | None, **fields: 
 
 def test_what_shows_nothing_keeps_nothing() -> None:
     image = table("d", "t", KEYS)
-    assert what_stays(_altered(image, image)).partitions
-    assert not what_stays(_altered(image, image, is_truncate=True)).partitions
-    assert not what_stays(_altered(None, image)).partitions
-    assert not what_stays(_altered(image, None)).partitions
-    assert not what_stays(ev.TableAltered(header("ALTER_TABLE", T), T, T, before_json="{", after_json="{")).partitions
+    assert unchanged_parts(_altered(image, image)).partitions
+    assert not unchanged_parts(_altered(image, image, is_truncate=True)).partitions
+    assert not unchanged_parts(_altered(None, image)).partitions
+    assert not unchanged_parts(_altered(image, None)).partitions
+    assert not unchanged_parts(
+        ev.TableAltered(header("ALTER_TABLE", T), T, T, before_json="{", after_json="{")
+    ).partitions
     renamed = TableName(CATALOG, "d", "u")
     json = write_struct(image)
-    assert not what_stays(
+    assert not unchanged_parts(
         ev.TableAltered(header("ALTER_TABLE", T), T, renamed, before_json=json, after_json=json)
     ).partitions
 
 
 def test_what_shows_nothing_keeps_no_names() -> None:
     image = table("d", "t", KEYS)
-    assert what_stays(_altered(image, image)) == Stays(True, True, image)
-    assert what_stays(_altered(image, image, is_truncate=True)) == Stays(False, True, image)
-    assert what_stays(_altered(None, image)) == what_stays(_altered(image, None)) == NOTHING_STAYS
+    assert unchanged_parts(_altered(image, image)) == UnchangedParts(True, True, image)
+    assert unchanged_parts(_altered(image, image, is_truncate=True)) == UnchangedParts(False, True, image)
+    assert unchanged_parts(_altered(None, image)) == unchanged_parts(_altered(image, None)) == NOTHING_STAYS
     for name, value in (("tableType", "EXTERNAL_TABLE"), ("owner", "x"), ("ownerType", 2), ("tableName", "T")):
         other = copy.deepcopy(image)
         setattr(other, name, value)
-        assert not what_stays(_altered(image, other)).names, name
+        assert not unchanged_parts(_altered(image, other)).names, name
 
 
 def test_an_alter_leaves_the_list_of_tables_in_memory(servers: MakeServer) -> None:
@@ -218,7 +220,7 @@ def test_each_field_of_a_table_counts_unless_it_is_named() -> None:
         if new is None:
             continue
         setattr(other, name, new)
-        assert what_stays(_altered(image, other)).partitions == (name in free), name
+        assert unchanged_parts(_altered(image, other)).partitions == (name in free), name
 
 
 def _another(kind: int, value: Any, name: str) -> Any:

@@ -44,7 +44,7 @@ class Connection:
     def send_hot(self, reply: bytes) -> None:
         self.outcome = reply.decode()
 
-    def take_ordinary_way(self) -> None:
+    def dispatch_normally(self) -> None:
         self.outcome = "ordinary way"
 
     def abort(self) -> None:
@@ -57,7 +57,7 @@ class Broken(Connection):
     def send_hot(self, reply: bytes) -> None:
         raise RuntimeError("a defect")
 
-    def take_ordinary_way(self) -> None:
+    def dispatch_normally(self) -> None:
         raise RuntimeError("a defect")
 
 

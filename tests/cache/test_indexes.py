@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, Entry, Facet, Key
-from hms_cache.cache.event_rules import CLAIMS_TAKEN_BACK, WHOLE_TABLE
+from hms_cache.cache.event_rules import CLAIMS_WITHDRAWN, WHOLE_TABLE
 from hms_cache.cache.loads import Load
 from hms_cache.cache.partitions import segment as segments
 from hms_cache.cache.partitions.partition_set import PartitionSet
@@ -149,13 +149,13 @@ class ScanningCache(SharedCache):
             if name.in_database in databases:
                 self._apply_rule(event_id, name, WHOLE_TABLE, None)
 
-    def _take_claims_back(self, event_id: int, change: TagChange) -> None:
+    def _withdraw_claims(self, event_id: int, change: TagChange) -> None:
         for name in NAMES:
             entry = self.tables.get(name)
             may_be = entry is None or entry.is_transactional or Facet.TABLE not in entry.facets or self.loads.of(name)
             is_of_any = (change.void_all or change.unknown) and may_be
             if name in change.raised or name in change.unknown or is_of_any:
-                self._apply_rule(event_id, name, CLAIMS_TAKEN_BACK, None)
+                self._apply_rule(event_id, name, CLAIMS_WITHDRAWN, None)
 
 
 def value_of(key: Key, facet: Facet, chance: random.Random) -> Any:

@@ -143,7 +143,7 @@ def test_a_refill_locks_no_longer_where_many_tables_wait(servers: MakeServer) ->
         taken: list[object] = []
         refill = server.cache.refill
         most[count] = most_under_the_lock(
-            cache, lambda refill=refill, taken=taken, now_s=now_s: taken.extend(refill._take(now_s))
+            cache, lambda refill=refill, taken=taken, now_s=now_s: taken.extend(refill._next_batch(now_s))
         )
         assert len(taken) == min(BATCH_TABLES, count // 5)
         assert len(cache.invalidated) == count - len(taken)

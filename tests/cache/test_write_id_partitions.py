@@ -308,7 +308,7 @@ def test_answers_are_copies_that_a_judgement_leaves_as_they_are_in_memory(server
             StatisticsQuery(TableName(*T), ["a"], version=ReadVersion(valid_write_ids=judged, table_id=table_id)), NAMES
         )
         assert {one.isStatsCompliant for one in first} == {False}
-        unjudged = here.store.reads.statistics.get_partition_column_statistics(
+        is_unchecked = here.store.reads.statistics.get_partition_column_statistics(
             StatisticsQuery(TableName(*T), ["a"], version=ReadVersion(valid_write_ids=None)), NAMES
         )
-        assert {one.isStatsCompliant for one in unjudged} == {None}
+        assert {one.isStatsCompliant for one in is_unchecked} == {None}

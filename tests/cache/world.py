@@ -113,13 +113,13 @@ class Server:
 
     def during_loads(self, action: Callable[[], object]) -> None:
         """From now on, calls this in each load, after its snapshot was closed and before anything is installed."""
-        loader, go_on = self.cache.loader, self.cache.loader.bring_up_to
+        loader, go_on = self.cache.loader, self.cache.loader.apply_up_to
 
         def act_first(fence: int) -> bool:
             action()
             return go_on(fence)
 
-        loader.bring_up_to = act_first  # type: ignore[method-assign]
+        loader.apply_up_to = act_first  # type: ignore[method-assign]
 
     def loaded(self) -> list[Wanted]:
         """Returns a growing list of what is requested from the loader from now on."""

@@ -20,7 +20,7 @@ from hmsclient.genthrift.hive_metastore.ttypes import NoSuchObjectException
 
 from tests.cli.test_serve import serving
 from tests.conftest import ServerStarter
-from tests.servers import PATIENCE_S, ServerProcess, metastore_client
+from tests.servers import MAX_WAIT_S, ServerProcess, metastore_client
 
 FILE_BYTES = 64 * 1024
 LONG = "x" * 3_900
@@ -35,7 +35,7 @@ def _call(server: ServerProcess, *names: str) -> None:
 
 
 def _until(holds: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + MAX_WAIT_S
     while not holds():
         assert time.monotonic() < deadline_s, what
         time.sleep(0.02)
@@ -44,7 +44,7 @@ def _until(holds: Callable[[], bool], what: str) -> None:
 def _lost(server: ServerProcess) -> float:
     listening = re.search(r"management port on (\S+)", server.log)
     assert listening is not None
-    with urlopen(f"http://{listening[1]}/metrics", timeout=PATIENCE_S) as answer:
+    with urlopen(f"http://{listening[1]}/metrics", timeout=MAX_WAIT_S) as answer:
         text = answer.read().decode()
     found = re.search(r"^hms_cache_audit_lines_lost_total (\S+)$", text, re.MULTILINE)
     assert found is not None
@@ -155,7 +155,7 @@ def _rsyslog(directory: Path, port: int) -> Iterator[Path]:
         yield received
     finally:
         process.terminate()
-        process.wait(PATIENCE_S)
+        process.wait(MAX_WAIT_S)
 
 
 @pytest.mark.parametrize("by", ["socket", "UDP"])

@@ -9,7 +9,7 @@ import pytest
 from hmsclient.genthrift.hive_metastore.ttypes import Database
 from thrift.Thrift import TApplicationException
 
-from tests.cli.test_serve import PATIENCE_S, client, serving
+from tests.cli.test_serve import MAX_WAIT_S, client, serving
 
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.soak)])
@@ -22,7 +22,7 @@ def test_it_is_one_whole_file_once_the_server_is_stopped(tmp_path: Path, workers
                 for _ in range(4):
                     one.get_database(f"d{number}")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
     assert [path.name for path in tmp_path.glob("hms-cache.db*")] == ["hms-cache.db"]
 
 

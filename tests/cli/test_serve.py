@@ -25,7 +25,7 @@ from tests.prepared.commands import run_command
 from tests.prepared.processes import prepared_python
 from tests.servers import ServerProcess
 
-PATIENCE_S = 60.0
+MAX_WAIT_S = 60.0
 
 FIRST_PROCESS = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
 """What starts a program as number 1 of a namespace of its own, as containers do; it ends with whoever started it."""
@@ -67,7 +67,7 @@ def serving(
             for each in (*children(process.pid), process.pid):
                 with suppress(ProcessLookupError):
                     os.kill(each, signal.SIGKILL)
-        process.communicate(timeout=PATIENCE_S)
+        process.communicate(timeout=MAX_WAIT_S)
     assert ended is None or ended >= 0 or ended == -signal.SIGKILL, f"it was ended by signal {-ended}"
 
 
@@ -91,7 +91,7 @@ def client(port: int) -> Iterator[HMSClient]:
 
 def end(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
     process.send_signal(number)
-    _, errors = process.communicate(timeout=PATIENCE_S)
+    _, errors = process.communicate(timeout=MAX_WAIT_S)
     return process.returncode, errors
 
 
@@ -125,7 +125,7 @@ def test_a_taken_port_is_told_with_a_remedy(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         process = start("--port", str(taken.getsockname()[1]), cwd=tmp_path, is_forked=True)
-        _, errors = process.communicate(timeout=PATIENCE_S)
+        _, errors = process.communicate(timeout=MAX_WAIT_S)
     assert process.returncode == 1
     assert "cannot listen on 127.0.0.1" in errors
     assert "--port 0" in errors
@@ -147,7 +147,7 @@ def test_a_host_of_another_machine_is_not_called_a_port_that_is_taken(
 ) -> None:
     arguments = ["--set", f"server.host={host}", *(other.format(host=host) for other in others)]
     process = start("--port", "0", *arguments, cwd=tmp_path, is_forked=True)
-    _, errors = process.communicate(timeout=PATIENCE_S)
+    _, errors = process.communicate(timeout=MAX_WAIT_S)
     assert process.returncode == 1, errors
     assert f"cannot listen on {host}" in errors
     assert "a name or an address of this machine" in errors
@@ -157,7 +157,7 @@ def test_a_host_of_another_machine_is_not_called_a_port_that_is_taken(
 
 def test_a_bad_configuration_ends_it_before_anything_is_made(tmp_path: Path) -> None:
     process = start("--port", "0", cwd=tmp_path, is_forked=True, HMS_CACHE__CACHE__PEERS="hive2")
-    _, errors = process.communicate(timeout=PATIENCE_S)
+    _, errors = process.communicate(timeout=MAX_WAIT_S)
     assert process.returncode == 2
     assert "cache.peers (HMS_CACHE__CACHE__PEERS)" in errors
     assert list(tmp_path.iterdir()) == []
@@ -176,7 +176,7 @@ def test_a_database_server_without_a_schema_is_refused_with_the_command_to_run(
     server = database_servers(kind)
     url = server.create_database()
     process = start("--port", "0", "--database", url, cwd=tmp_path, is_forked=True)
-    _, errors = process.communicate(timeout=PATIENCE_S)
+    _, errors = process.communicate(timeout=MAX_WAIT_S)
     assert process.returncode == 1
     assert "hms-cache schema init --database" in errors
     initialised = run_command(("schema", "init", "--database", url), tmp_path)
@@ -213,8 +213,8 @@ def test_signals_that_come_at_any_moment_are_heard(tmp_path: Path) -> None:
         with client(port) as metastore:
             assert metastore.get_all_databases() == ["default"]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
-        reader.join(PATIENCE_S)
+        assert process.wait(MAX_WAIT_S) == 0
+        reader.join(MAX_WAIT_S)
 
 
 def is_first_process_possible() -> bool:
@@ -239,7 +239,7 @@ def test_the_first_process_of_a_container_is_stopped_while_it_starts(command: tu
         os.kill(int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text()), signal.SIGTERM)
         (tmp_path / "go").touch()
         assert outer.stdout is not None and outer.stdout.readline() == "", "it went on"
-        assert outer.wait(PATIENCE_S) == 128 + signal.SIGTERM
+        assert outer.wait(MAX_WAIT_S) == 128 + signal.SIGTERM
     finally:
         outer.kill()
         outer.wait()

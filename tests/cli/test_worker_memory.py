@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hms_cache.cache.memory_files import is_available
 from tests.cli import test_serve
-from tests.cli.test_serve import PATIENCE_S, children, client
+from tests.cli.test_serve import MAX_WAIT_S, children, client
 from tests.cli.test_workers import management_of
 from tests.consistency.observers import wait_until
 
@@ -54,7 +54,7 @@ def _fill(port: int) -> None:
 
 def _outcomes(management: str) -> dict[tuple[str, str], float]:
     """Blocks put into shared memory, by worker and outcome."""
-    with urlopen(f"{management}/metrics", timeout=PATIENCE_S) as answer:
+    with urlopen(f"{management}/metrics", timeout=MAX_WAIT_S) as answer:
         families = {one.name: one for one in text_string_to_metric_families(answer.read().decode())}
     found = families["hms_cache_cache_shared_blocks"].samples if "hms_cache_cache_shared_blocks" in families else []
     return {(one.labels["worker"], one.labels["outcome"]): one.value for one in found if one.name.endswith("_total")}
@@ -83,7 +83,7 @@ def test_workers_hold_partitions_once(tmp_path: Path) -> None:
     with serving("--port", "0", cwd=tmp_path) as (process, port):
         _fill(port)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
     settings = ("--set", "admin.port=0", "--set", "cache.warm=full")
     with serving("--port", "0", "--workers", "2", *settings, cwd=tmp_path) as (process, port):
         management = management_of(process)
@@ -103,7 +103,7 @@ def test_workers_hold_partitions_once(tmp_path: Path) -> None:
         wait_until(lambda: maker not in children(process.pid) and len(children(process.pid)) == 2, "it is replaced")
         _check(port)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 def _holds_files(pid: int) -> bool:
@@ -115,7 +115,7 @@ def test_workers_that_shall_not_share_do_not(tmp_path: Path) -> None:
     with serving("--port", "0", cwd=tmp_path) as (process, port):
         _fill(port)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
     settings = ("--set", "admin.port=0", "--set", "cache.warm=full", "--set", "server.workers_share_memory=false")
     with serving("--port", "0", "--workers", "2", *settings, cwd=tmp_path) as (process, port):
         management = management_of(process)
@@ -123,4 +123,4 @@ def test_workers_that_shall_not_share_do_not(tmp_path: Path) -> None:
         assert _outcomes(management) == {}
         assert not any(_shared_files(one) for one in children(process.pid))
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0

@@ -24,7 +24,7 @@ from hms_cache.app.worker_processes import _hold_port
 from hms_cache.errors import StartupError
 from tests.admin.running import hms_cache
 from tests.cli import test_serve
-from tests.cli.test_serve import PATIENCE_S, children, client
+from tests.cli.test_serve import MAX_WAIT_S, children, client
 from tests.consistency.observers import wait_until
 
 serving = partial(test_serve.serving, is_forked=True)
@@ -79,7 +79,7 @@ def test_workers_reach_each_other_with_a_deep_directory_for_temporary_files(
         assert found.stat().st_mode & 0o077 == 0, "nobody else may enter"
         assert list(deep.glob("hms-cache-*")) == []
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
     assert not found.exists()
 
 
@@ -101,13 +101,13 @@ def test_a_command_reaches_all_workers_and_tells_whom_it_did_not(
         assert status == 1 and text.count("not in sync") == 2
         assert hms_cache(tmp_path, "events", "resume", *given)[0] == 0
 
-        with urlopen(f"{url}/metrics", timeout=PATIENCE_S) as answer:
+        with urlopen(f"{url}/metrics", timeout=MAX_WAIT_S) as answer:
             families = list(text_string_to_metric_families(answer.read().decode()))
         samples = [sample for family in families for sample in family.samples]
         assert {sample.labels["worker"] for sample in samples} == {"0", "1"}
         assert len({(sample.name, *sorted(sample.labels.items())) for sample in samples}) == len(samples)
         for worker in (0, 1):
-            with urlopen(f"{url}/status?worker={worker}", timeout=PATIENCE_S) as answer:
+            with urlopen(f"{url}/status?worker={worker}", timeout=MAX_WAIT_S) as answer:
                 assert json.load(answer)["worker"] == worker
 
         (found,) = sockets.glob("hms-cache-*")
@@ -116,7 +116,7 @@ def test_a_command_reaches_all_workers_and_tells_whom_it_did_not(
         status, text = hms_cache(tmp_path, "flush", *given)
         assert status == 1 and text.count("flushed everything") == text.count("not reached: worker") == 1
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 def test_workers_share_a_port_and_a_catalog(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_workers_share_a_port_and_a_catalog(tmp_path: Path) -> None:
         while "these need a restart: server.port" not in (line := process.stderr.readline()):
             assert line, "it ended"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 def log_until(process: subprocess.Popen[str], wanted: str) -> str:
@@ -161,11 +161,11 @@ def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
         assert len(children(process.pid)) == 2 and victim not in children(process.pid)
         with client(port) as one:
             assert one.get_all_databases() == ["default"]
-        with urlopen(f"{management}/metrics", timeout=PATIENCE_S) as answer:
+        with urlopen(f"{management}/metrics", timeout=MAX_WAIT_S) as answer:
             families = {family.name: family for family in text_string_to_metric_families(answer.read().decode())}
         assert sorted(sample.value for sample in families["hms_cache_workers_lost"].samples) == [0, 1]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 @pytest.mark.soak
@@ -189,7 +189,7 @@ def test_metrics_tell_of_a_worker_that_hangs(tmp_path: Path) -> None:
         os.kill(hanging, signal.SIGCONT)
         wait_until(lambda: unreached() == [0, 0], "it is there again")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 CAN_HANG = """
@@ -221,7 +221,7 @@ def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path) -> None:
         with client(port) as one:
             assert one.get_all_databases() == ["default"]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 def test_a_failed_test_leaves_no_worker_however_it_left_it(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_worker_that_is_killed_while_it_is_to_stop_is_told(tmp_path: Path) -> 
         process.send_signal(signal.SIGTERM)
         wait_until(lambda: children(process.pid) == {victim}, "the other one stops")
         os.kill(victim, signal.SIGKILL)
-        _, errors = process.communicate(timeout=PATIENCE_S)
+        _, errors = process.communicate(timeout=MAX_WAIT_S)
     assert f"(process {victim}) was ended by SIGKILL" in errors
     assert "1 of the workers did not end in order" in errors
     assert process.returncode == 1
@@ -270,11 +270,11 @@ def test_a_worker_starts_with_what_is_in_force(tmp_path: Path) -> None:
                 with client(port) as one:
                     assert one.get_all_databases() == ["default", "here"], "whichever worker is asked"
             for worker in (0, 1):
-                with urlopen(f"{management}/config?worker={worker}", timeout=PATIENCE_S) as answer:
+                with urlopen(f"{management}/config?worker={worker}", timeout=MAX_WAIT_S) as answer:
                     shown = json.load(answer)["settings"]["log.slow_call_s"]
                 assert (shown["value"], shown["origin"]) == ("8", "c.toml")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 @pytest.mark.soak
@@ -299,11 +299,11 @@ def test_a_worker_starts_without_what_the_others_have_refused(tmp_path: Path) ->
             with client(port) as one:
                 assert one.get_all_databases() == ["default"]
             for worker in (0, 1):
-                with urlopen(f"{management}/config?worker={worker}", timeout=PATIENCE_S) as answer:
+                with urlopen(f"{management}/config?worker={worker}", timeout=MAX_WAIT_S) as answer:
                     shown = json.load(answer)["settings"]["log.slow_call_s"]
                 assert shown["value"] == ("7" if outcome.startswith("not") else "9")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 NO_FORK = """
@@ -334,7 +334,7 @@ def test_the_others_go_on_while_no_worker_can_be_started(tmp_path: Path) -> None
         log_until(process, "listening on")
         assert len(children(process.pid)) == 2
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 @pytest.mark.soak
@@ -347,7 +347,7 @@ def test_ends_of_workers_are_heard_of_whoever_started_the_server(tmp_path: Path)
         log_until(process, "it is replaced")
         log_until(process, "listening on")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 def test_a_stop_while_workers_start_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sockets: Path) -> None:
@@ -360,7 +360,7 @@ def test_a_stop_while_workers_start_is_heard(tmp_path: Path, monkeypatch: pytest
         process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGTERM)
         locking.execute("ROLLBACK")
-    _, errors = process.communicate(timeout=PATIENCE_S)
+    _, errors = process.communicate(timeout=MAX_WAIT_S)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
     assert list(sockets.iterdir()) == []
@@ -404,7 +404,7 @@ def test_what_a_killed_server_left_is_removed_and_nobody_elses(
             of_the_killed = {*sockets.iterdir()} - {foreign, *of_the_living}
             assert len(of_the_killed) == len(of_the_living) > 0
             process.kill()
-            process.communicate(timeout=PATIENCE_S)
+            process.communicate(timeout=MAX_WAIT_S)
         assert of_the_killed < {*sockets.iterdir()}
         with serving(*given, cwd=third):
             there = {*sockets.iterdir()}
@@ -419,7 +419,7 @@ def test_a_stop_in_the_pause_before_a_new_worker_is_heard(tmp_path: Path) -> Non
         while "it is replaced" not in (line := process.stderr.readline()):
             assert line, "the parent ended"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
 
 
 def test_workers_take_over_ports_that_were_in_use_a_moment_ago(tmp_path: Path) -> None:
@@ -434,7 +434,7 @@ def test_workers_take_over_ports_that_were_in_use_a_moment_ago(tmp_path: Path) -
                 while page.recv(65536):
                     pass
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(PATIENCE_S) == 0
+                assert process.wait(MAX_WAIT_S) == 0
         ports = ("--port", str(port), "--set", f"admin.port={admin_port(management)}")
 
 
@@ -448,5 +448,5 @@ def test_workers_do_not_join_the_port_of_another_server(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path / "a") as (_, port):
         other = start("--port", str(port), "--workers", "2", "--set", "admin.port=0", cwd=tmp_path / "b")
-        _, errors = other.communicate(timeout=PATIENCE_S)
+        _, errors = other.communicate(timeout=MAX_WAIT_S)
         assert other.returncode != 0 and f"cannot listen on 127.0.0.1:{port}" in errors

@@ -16,7 +16,7 @@ from hms_cache.cache import invalidation
 from hms_cache.cache.dump import capture as capturing
 from hms_cache.cache.dump.restore import Restore
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.event_rules import Action, Stays
+from hms_cache.cache.event_rules import Action, UnchangedParts
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.loads import Load
 from hms_cache.cache.partitions.partition_set import PartitionSet
@@ -35,7 +35,7 @@ from hms_cache.notifications.event_log import LogHead
 from hms_cache.notifications.events import scope_of_row
 from hms_cache.server.hot_path import HotPath
 from hms_cache.store.partitions import windows
-from hms_cache.store.partitions.known_tables import KnownTables
+from hms_cache.store.partitions.table_guesses import TableGuesses
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 Patch = Callable[[Any, str, object], None]
@@ -46,7 +46,7 @@ OLD_S = 0.03
 
 def overlapped_load_kept(patch: Patch) -> None:
     """Installs what an event changed between a load's snapshot and its installation."""
-    install, merge, bring_up_to = SharedCache.install, Loader._merge, Loader.bring_up_to
+    install, merge, apply_up_to = SharedCache.install, Loader._merge, Loader.apply_up_to
 
     def install_all(self: SharedCache, load: Any, *arguments: Any, **options: Any) -> bool:
         load.effects.clear()
@@ -58,11 +58,11 @@ def overlapped_load_kept(patch: Patch) -> None:
 
     def slowly(self: Loader, fence: int) -> bool:
         time.sleep(0.005)
-        return bring_up_to(self, fence)
+        return apply_up_to(self, fence)
 
     patch(SharedCache, "install", install_all)
     patch(Loader, "_merge", merge_all)
-    patch(Loader, "bring_up_to", slowly)
+    patch(Loader, "apply_up_to", slowly)
 
 
 def check_on_an_old_snapshot(patch: Patch) -> None:
@@ -228,7 +228,7 @@ def workers_tell_nothing(patch: Patch) -> None:
 
 def alter_taken_for_harmless(patch: Patch) -> None:
     """An ALTER_TABLE that changed locations or columns keeps the partitions, as if it had changed only a parameter."""
-    patch(invalidation, "what_stays", lambda event: Stays(not event.is_rename, not event.is_rename))
+    patch(invalidation, "unchanged_parts", lambda event: UnchangedParts(not event.is_rename, not event.is_rename))
 
 
 def batch_reload_overtaken_kept(patch: Patch) -> None:
@@ -310,15 +310,15 @@ def fence_of_another_moment(patch: Patch) -> None:
 
 def guess_believed(patch: Patch) -> None:
     """Partitions of the table that had this name at the last read are returned."""
-    with_table = KnownTables.with_table
+    with_table = TableGuesses.with_table
 
-    def believing(self: KnownTables, name: TableName, find: Any) -> Any:
+    def believing(self: TableGuesses, name: TableName, find: Any) -> Any:
         guessed = self.guess(name)
         if guessed is None:
             return (yield from with_table(self, name, find))
         return guessed, (yield from find(guessed))
 
-    patch(KnownTables, "with_table", believing)
+    patch(TableGuesses, "with_table", believing)
 
 
 def writes_taken_for_nothing(patch: Patch) -> None:

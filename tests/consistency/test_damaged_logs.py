@@ -22,7 +22,7 @@ from tests.consistency.observers import management_port, status_of, wait_until
 from tests.consistency.raw_writer import RawWriter
 from tests.consistency.workload import Client, new_table
 from tests.databases import put_in_place
-from tests.servers import PATIENCE_S, ServerProcess, server_process
+from tests.servers import MAX_WAIT_S, ServerProcess, server_process
 
 A, B = Place("d", "a"), Place("d", "b")
 KINDS = ["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak])]
@@ -78,7 +78,7 @@ class Site:
             method="POST",
             headers={"Authorization": f"Bearer {TOKEN}"},
         )
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(request, timeout=MAX_WAIT_S) as answer:
             assert answer.status < 300
 
     def wait_for_resync(self, before: object) -> None:

@@ -70,12 +70,12 @@ class Versions:
     answers: list[dict[str, Any]] = field(default_factory=list)
     texts: list[str] = field(default_factory=lambda: ["the beginning"])
 
-    def wrong(self, seen: list[Seen], max_staleness_s: float) -> list[str]:
+    def wrong(self, seen: list[AnswerPositions], max_staleness_s: float) -> list[str]:
         """Returns the answers that no version allowed at their time explains."""
         groups = [{0, 1}] if max_staleness_s == 0 else [{0}, {1}]
         return [text for servers in groups for text in self._wrong(seen, servers, max_staleness_s)]
 
-    def _wrong(self, seen: list[Seen], servers: set[int], max_staleness_s: float) -> Iterator[str]:
+    def _wrong(self, seen: list[AnswerPositions], servers: set[int], max_staleness_s: float) -> Iterator[str]:
         shown: list[tuple[float, int]] = []
         floor = 0
         own = [version for version, server in enumerate(self.servers) if server in servers]
@@ -126,7 +126,7 @@ class Run:
         self._writes = Writes(self._chance, self._known, SEVERAL_CALLS | {"w_alter_database"}, KINDS_OF_WRITES)
         self._writer, self._oracle = Client([server.port for server in servers]), Client([oracle.port])
         self.versions = Versions()
-        self.seen: list[Seen] = []
+        self.seen: list[AnswerPositions] = []
         self._fill()
         self._requested = self._choose(kinds)
         self._look()
@@ -229,7 +229,7 @@ class Run:
                     label = chance.choice(labels)
                     began_s = time.monotonic()
                     answer = outcome(self._requested[label], client.connections[0])
-                    self.seen.append(Seen(began_s, time.monotonic(), server, label, answer))
+                    self.seen.append(AnswerPositions(began_s, time.monotonic(), server, label, answer))
             except BaseException as error:
                 errors.append(error)
             finally:

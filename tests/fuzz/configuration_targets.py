@@ -115,7 +115,7 @@ class _AtOnce:
     slice_s = SLICE_S
 
     def later(self, _address: str, waiter: Waiter) -> None:
-        waiter.take_turn()
+        waiter.run_turn()
 
 
 class _Socket:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from tests.server.conftest import request_bytes
 
-PATIENCE_S = 30.0
+MAX_WAIT_S = 30.0
 
 MiB = 1024 * 1024
 
@@ -27,7 +27,7 @@ class Attacker:
         link = socket.socket()
         if receive_buffer_bytes:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        link.settimeout(PATIENCE_S)
+        link.settimeout(MAX_WAIT_S)
         try:
             link.connect(("127.0.0.1", self._port))
         except OSError:

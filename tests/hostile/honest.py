@@ -21,7 +21,7 @@ from time import perf_counter
 
 CONNECTIONS = 4
 
-PATIENCE_S = 30.0
+MAX_WAIT_S = 30.0
 
 PAUSE_S = 0.005
 """Between a reply and the connection's next request."""
@@ -46,7 +46,7 @@ class Client:
 
     def __init__(self, port: int, requests: Sequence[bytes]) -> None:
         self._requests = requests
-        self.link = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+        self.link = socket.create_connection(("127.0.0.1", port), timeout=MAX_WAIT_S)
         self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._replies = [self._first_reply(request) for request in requests]
         self._calls = 0
@@ -68,7 +68,7 @@ class Client:
                 reply += more
         except TimeoutError:
             pass
-        self.link.settimeout(PATIENCE_S)
+        self.link.settimeout(MAX_WAIT_S)
         return reply
 
     def ask(self) -> None:

@@ -10,7 +10,7 @@ from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.servers import PATIENCE_S, ServerProcess, server_process
+from tests.servers import MAX_WAIT_S, ServerProcess, server_process
 
 MiB = 1024 * 1024
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from thrift.Thrift import TApplicationException
 
-from tests.hostile.attacks import ATTACKS, PATIENCE_S, Attack, Attacker, MiB
+from tests.hostile.attacks import ATTACKS, MAX_WAIT_S, Attack, Attacker, MiB
 from tests.hostile.observed_server import LIMITS, ObservedServer, memory_bound, observed_server
 from tests.server.conftest import Link, request_bytes
 from tests.servers import metastore_client
@@ -34,7 +34,7 @@ def wait_for(holds: Callable[[], bool], what: Callable[[], object]) -> None:
 
 
 def link_to(server: ObservedServer) -> Link:
-    return Link(socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S))
+    return Link(socket.create_connection(("127.0.0.1", server.port), timeout=MAX_WAIT_S))
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.__name__)
@@ -110,7 +110,7 @@ def test_one_address_has_its_own_limit_and_others_still_get_in(tmp_path: Path) -
             TApplicationException, match=r"3 are open from 127.0.0.1 \(setting server.max_connections_per"
         ):
             refused.call("getStatus")
-        elsewhere = socket.create_connection(("127.0.0.1", server.port), PATIENCE_S, source_address=("127.0.0.2", 0))
+        elsewhere = socket.create_connection(("127.0.0.1", server.port), MAX_WAIT_S, source_address=("127.0.0.2", 0))
         assert Link(elsewhere).call("getStatus") == 2
         for sock in (elsewhere, refused.sock, *(link.sock for link in links)):
             sock.close()

@@ -11,10 +11,10 @@ import pytest
 from thrift.Thrift import TException
 
 from tests.hostile.call_attacks import PATTERN_ATTACKS, CallAttack, make_tables
-from tests.servers import PATIENCE_S, ServerProcess, metastore_client, server_process
+from tests.servers import MAX_WAIT_S, ServerProcess, metastore_client, server_process
 
 ROUNDS = 5
-"""Questions of the second client for each attack; each is sent while attacks go on, and has PATIENCE_S."""
+"""Questions of the second client for each attack; each is sent while attacks go on, and has MAX_WAIT_S."""
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +49,14 @@ def test_others_are_answered(server: tuple[ServerProcess, int], attack: CallAtta
     thread = threading.Thread(target=attacker)
     thread.start()
     try:
-        assert began.wait(PATIENCE_S)
+        assert began.wait(MAX_WAIT_S)
         with metastore_client(running.port) as client:
             for _ in range(ROUNDS):
                 assert client.getName() == "new db based metaserver"
-                with urllib.request.urlopen(livez, timeout=PATIENCE_S) as answer:
+                with urllib.request.urlopen(livez, timeout=MAX_WAIT_S) as answer:
                     assert answer.status == 200
     finally:
         over.set()
-        thread.join(PATIENCE_S)
+        thread.join(MAX_WAIT_S)
     assert not thread.is_alive(), "the attack still runs"
     assert ended and set(ended) <= {"answered", "MetaException"}, set(ended)

@@ -13,7 +13,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Partition, T
 from hms_cache.wire import METHODS
 from tests.cache.world import table
 from tests.hostile.test_long_lists import WatchedService, client, filled, long_lists, open_txns
-from tests.server.conftest import PATIENCE_S, Link
+from tests.server.conftest import MAX_WAIT_S, Link
 
 COUNT = 400
 
@@ -125,7 +125,7 @@ def test_the_same_element_many_times(served: WatchedService) -> None:
         for count in (1, COUNT):
             served.make_again(make_large_table)
             arguments = repeated(filled(METHODS[method].args_class, (), 1), path, count)
-            link = CountingLink(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
+            link = CountingLink(socket.create_connection(("127.0.0.1", port), MAX_WAIT_S))
             before = served.statements
             try:
                 found.append((*link.measured(method, arguments), served.statements - before))

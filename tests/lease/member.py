@@ -16,7 +16,7 @@ from hms_cache.store.engine.database import Database
 from tests.cache.world import Server
 
 LENGTH_S = 2.0
-PATIENCE_S = 30.0
+MAX_WAIT_S = 30.0
 SECRET = b"a secret of this test"
 
 
@@ -78,7 +78,7 @@ class Member:
         """Its thread stops and it receives nothing; its state of the lease remains."""
         self.membership._stopped.set()
         self.state.changed.set()
-        self.membership._thread.join(PATIENCE_S)
+        self.membership._thread.join(MAX_WAIT_S)
         self.membership.transport._on_message = lambda *_: None
 
 

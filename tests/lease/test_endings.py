@@ -13,7 +13,7 @@ from hms_cache.lease import writes as lease_writes
 from hms_cache.store.engine import work_units
 from hms_cache.store.engine.errors import CommitOutcomeUnknown
 from hms_cache.store.members import members
-from tests.lease.member import LENGTH_S, PATIENCE_S, tells_of_another_server, wait_until
+from tests.lease.member import LENGTH_S, MAX_WAIT_S, tells_of_another_server, wait_until
 from tests.lease.test_guards import Make, make, write
 from tests.lease.test_waits import writing_all_the_time
 
@@ -74,7 +74,7 @@ def test_what_may_still_be_committed_is_not_settled(make: Make, monkeypatch: pyt
         # The session continues in a thread of its own; the write is over for its client.
         transaction.announced.outcome_unknown()
         requested.set()
-        assert go_on.wait(PATIENCE_S)
+        assert go_on.wait(MAX_WAIT_S)
         transaction.connection.commit()
 
     monkeypatch.setattr(work_units, "_commit", hang)
@@ -87,14 +87,14 @@ def test_what_may_still_be_committed_is_not_settled(make: Make, monkeypatch: pyt
 
     thread = threading.Thread(target=write_and_note, daemon=True)
     thread.start()
-    assert requested.wait(PATIENCE_S)
+    assert requested.wait(MAX_WAIT_S)
     epoch = writer.state.epoch
     renewals_s = LENGTH_S
     assert not threading.Event().wait(renewals_s)  # enough time to settle it, if it were not locked
     assert writer.state.view().intents == 1 and reader.state.view().intents == 1
     assert not writer.freshness.holds_lease() and not reader.freshness.holds_lease()
     go_on.set()
-    thread.join(PATIENCE_S)
+    thread.join(MAX_WAIT_S)
     assert not errors
     wait_until(lambda: writer.state.epoch not in (None, epoch) and not writer.state.view().intents)
     assert not writer.is_wrong() and not reader.is_wrong()

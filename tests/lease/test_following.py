@@ -13,7 +13,7 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache import world
-from tests.lease.member import PATIENCE_S, Member
+from tests.lease.member import MAX_WAIT_S, Member
 from tests.lease.test_guards import makes, write
 
 T = TableName("hive", "d", "t")
@@ -36,7 +36,7 @@ def alone(member: Member) -> Member:
     member.wait_for_lease()
     member.membership._stopped.set()
     member.state.changed.set()
-    member.membership._thread.join(PATIENCE_S)
+    member.membership._thread.join(MAX_WAIT_S)
     return member
 
 

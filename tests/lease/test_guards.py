@@ -19,7 +19,7 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.members import members
 from tests.cache.world import Server
-from tests.lease.member import PATIENCE_S, Member, wait_until
+from tests.lease.member import MAX_WAIT_S, Member, wait_until
 
 pytestmark = [pytest.mark.soak, pytest.mark.mariadb]
 
@@ -94,13 +94,13 @@ def renewal_answered_late(make: Make) -> bool:
         found = read(database)
         if database is reader.membership._database:
             requested.set()
-            assert go_on.wait(PATIENCE_S)
+            assert go_on.wait(MAX_WAIT_S)
         return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(members, "read_with_history", read_slowly)
         try:
-            assert requested.wait(PATIENCE_S)
+            assert requested.wait(MAX_WAIT_S)
             reader.membership.transport._on_message = lambda *_: None
             write(writer)
             patch.setattr(members, "read_with_history", read)
@@ -108,7 +108,7 @@ def renewal_answered_late(make: Make) -> bool:
             reader.membership._stopped.set()
         finally:
             go_on.set()
-        reader.membership._thread.join(PATIENCE_S)
+        reader.membership._thread.join(MAX_WAIT_S)
         return reader.is_wrong()
 
 

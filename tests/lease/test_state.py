@@ -133,7 +133,7 @@ class Member(RuleBasedStateMachine):
             one for one, (since_s, _) in self.open.items() if self.now_s - since_s >= LENGTH_S
         )
         for intent in found:
-            self.state.tended(intent, self.log)
+            self.state.fenced(intent, self.log)
             self.looks()
             del self.open[intent]
             self.rise(EVERYTHING)
@@ -337,7 +337,7 @@ def hears_on_another_connection(state: LeaseState) -> None:
 def reads_where_the_log_ends(state: LeaseState) -> None:
     """A write of several events, whose end is not received."""
     state.writing(("b", 1))
-    state.tended(("b", 1), 5)
+    state.fenced(("b", 1), 5)
 
 
 def hears_of_an_event_that_memory_has(state: LeaseState) -> None:

@@ -25,7 +25,7 @@ from hms_cache.store.members import members
 from hms_cache.store.schema.members import HMS_CACHE_MEMBERS
 from tests.database_kinds import ALL_KINDS
 from tests.databases import closing
-from tests.lease.member import LENGTH_S, PATIENCE_S, Member, tells_of_another_server, wait_until
+from tests.lease.member import LENGTH_S, MAX_WAIT_S, Member, tells_of_another_server, wait_until
 from tests.lease.test_guards import Make, makes, write
 from tests.lease.test_restored import go_back
 
@@ -60,7 +60,7 @@ def lets_time_pass(member: Member, monkeypatch: pytest.MonkeyPatch) -> Callable[
 
     member.state.now_s = writes.revocations._now_s = lambda: now_s() + passed_s
     monkeypatch.setattr(writes.lock, "wait", let_it_pass)
-    monkeypatch.setattr(lease_writes, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(lease_writes, "MAX_WAIT_S", 0.0)
     return lambda: passed_s
 
 
@@ -223,11 +223,11 @@ def test_a_member_that_stops_while_it_is_about_to_join_holds_no_lease(
     def slowly(database: Database) -> None:
         create_table(database)
         joining.set()
-        assert go_on.wait(PATIENCE_S)
+        assert go_on.wait(MAX_WAIT_S)
 
     monkeypatch.setattr(members, "create_table", slowly)
     member.state.lost()
-    assert joining.wait(PATIENCE_S)
+    assert joining.wait(MAX_WAIT_S)
     lost, has_lost = member.state.lost, threading.Event()
 
     def lose(epoch: int | None = None) -> None:
@@ -237,9 +237,9 @@ def test_a_member_that_stops_while_it_is_about_to_join_holds_no_lease(
     monkeypatch.setattr(member.state, "lost", lose)
     stopping = threading.Thread(target=member.membership.stop, daemon=True)
     stopping.start()
-    assert has_lost.wait(PATIENCE_S)
+    assert has_lost.wait(MAX_WAIT_S)
     go_on.set()
-    stopping.join(PATIENCE_S)
+    stopping.join(MAX_WAIT_S)
     assert not stopping.is_alive() and not member.membership._thread.is_alive()
     assert not member.freshness.holds_lease() and member.state.epoch is None
 

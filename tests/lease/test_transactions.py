@@ -71,7 +71,7 @@ def test_nobody_is_told_of_a_transaction_and_leases_stay(
     begin, writing = LeaseWrites.begin, LeaseState.writing
     monkeypatch.setattr(LeaseWrites, "begin", lambda *given: told.append(given) or begin(*given))
     monkeypatch.setattr(LeaseState, "writing", lambda *given: told.append(given) or writing(*given))
-    monkeypatch.setattr(members, "questions_under_lock", lambda *given: told.append(given))
+    monkeypatch.setattr(members, "queries_under_lock", lambda *given: told.append(given))
     before = read(reader, list_of(writer.server))
     client, position = writer.server.transactions, reader.position()
     first, second = client.open_many(2)

@@ -17,7 +17,7 @@ from hms_cache.lease.frames import CHALLENGE_BYTES, HEADER, MAX_FRAME_BYTES, PRO
 from hms_cache.lease.links import MAX_UNREAD_BYTES, Link
 from hms_cache.lease.transport import Message, Transport
 from tests.consistency.proxy import proxy_to
-from tests.lease.member import PATIENCE_S, wait_until
+from tests.lease.member import MAX_WAIT_S, wait_until
 
 SECRET = b"a secret of this test"
 FIRST: Message = ("over", 1, 0)
@@ -67,7 +67,7 @@ def make() -> Iterator[Make]:
 
 
 def connect(to: End) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", to.port), timeout=PATIENCE_S)
+    return socket.create_connection(("127.0.0.1", to.port), timeout=MAX_WAIT_S)
 
 
 def read(connection: socket.socket, count: int) -> bytes:
@@ -230,7 +230,7 @@ def test_a_stranger_that_says_too_much_writes_no_trace() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: traces.append(context))
         with socket.create_server(("127.0.0.1", 0)) as listening:
-            stranger = socket.create_connection(listening.getsockname(), timeout=PATIENCE_S)
+            stranger = socket.create_connection(listening.getsockname(), timeout=MAX_WAIT_S)
             _, link = await loop.create_connection(lambda: Link(loop), sock=listening.accept()[0])
         with stranger:
             stranger.sendall(bytes(CHALLENGE_BYTES + MAX_UNREAD_BYTES + 1))

@@ -15,7 +15,7 @@ from hms_cache.lease import membership
 from hms_cache.store.engine import work_units
 from hms_cache.store.members import members
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
-from tests.lease.member import LENGTH_S, PATIENCE_S, Member, wait_until
+from tests.lease.member import LENGTH_S, MAX_WAIT_S, Member, wait_until
 from tests.lease.test_guards import Make, make, write
 
 __all__ = ["make"]
@@ -141,13 +141,13 @@ def test_a_write_that_waits_for_a_stopped_one_is_not_fenced(make: Make, monkeypa
     def stop(transaction: Any) -> None:
         if not has_lock.is_set():
             has_lock.set()
-            assert go_on.wait(PATIENCE_S * 2)
+            assert go_on.wait(MAX_WAIT_S * 2)
         commit(transaction)
 
     monkeypatch.setattr(work_units, "_commit", stop)
     threads = [threading.Thread(target=write, args=(stopped,), daemon=True)]
     threads[0].start()
-    assert has_lock.wait(PATIENCE_S)
+    assert has_lock.wait(MAX_WAIT_S)
     stopped.falls_silent()
     attempts: list[int | None] = []
     threads.append(
@@ -159,7 +159,7 @@ def test_a_write_that_waits_for_a_stopped_one_is_not_fenced(make: Make, monkeypa
     fenced = {row.member for row in other.membership.rows if row.is_fenced}
     go_on.set()
     for thread in threads:
-        thread.join(PATIENCE_S)
+        thread.join(MAX_WAIT_S)
         assert not thread.is_alive()
     assert writer.membership.member not in fenced
     assert len(attempts) == 1
@@ -187,5 +187,5 @@ def test_a_write_waits_for_its_server_to_join_as_long_as_for_the_lock(make: Make
         thread.start()
         assert not threading.Event().wait(32.0)
         assert thread.is_alive() and not done
-    thread.join(PATIENCE_S)
+    thread.join(MAX_WAIT_S)
     assert done and writer.state.epoch not in (None, epoch)

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from hms_cache.client import MetastoreClient
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -122,7 +122,7 @@ def served(program: Path, tmp_path: Path) -> Iterator[tuple[str, Path]]:
     assert process.stdout is not None
     yield process.stdout.readline().removeprefix("ready ").strip(), log
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=PATIENCE_S)
+    process.communicate(timeout=MAX_WAIT_S)
     assert process.returncode == 0, log.read_text()
 
 
@@ -137,5 +137,5 @@ def test_the_server_serves_elsewhere(served: tuple[str, Path]) -> None:
     port = log.read_text().split("management port on ")[1].split()[0].rpartition(":")[2]
     for path in ("/", "/events", "/cache", "/operations", "/config"):
         request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Accept": "text/html"})
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(request, timeout=MAX_WAIT_S) as answer:
             assert answer.status == 200 and b"<html" in answer.read().lower()

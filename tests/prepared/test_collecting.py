@@ -11,11 +11,11 @@ import pytest
 from tests.collecting import after_the_first, are_compiled
 
 PROCESSES = 4
-PATIENCE_S = 60
+MAX_WAIT_S = 60
 
 
 def _collect(directory: Path, ends: bool, ready: multiprocessing.synchronize.Barrier) -> None:
-    ready.wait(PATIENCE_S)
+    ready.wait(MAX_WAIT_S)
     with after_the_first(directory):
         compiled = directory / "compiled"
         if not compiled.exists():
@@ -29,12 +29,12 @@ def _collect(directory: Path, ends: bool, ready: multiprocessing.synchronize.Bar
 @pytest.mark.parametrize("end", [0, 1], ids=["all", "one ends at once"])
 def test_of_processes_that_begin_at_the_same_moment_one_compiles(tmp_path: Path, end: int) -> None:
     context = multiprocessing.get_context("spawn")
-    ready = context.Barrier(PROCESSES, timeout=PATIENCE_S)
+    ready = context.Barrier(PROCESSES, timeout=MAX_WAIT_S)
     processes = [context.Process(target=_collect, args=(tmp_path, n < end, ready)) for n in range(PROCESSES)]
     for process in processes:
         process.start()
     for process in processes:
-        process.join(PATIENCE_S)
+        process.join(MAX_WAIT_S)
     assert (tmp_path / "log").read_text() == "compiles\n"
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import ServerLookup
 from tests.processes.catalog_history import Catalog, catalog_by_events, catalog_by_tables, last_event_id, snapshot
 from tests.processes.writers import DATABASE, Writer, connected, create_database
-from tests.servers import PATIENCE_S, ServerProcess
+from tests.servers import MAX_WAIT_S, ServerProcess
 
 WRITERS = 4
 
@@ -32,7 +32,7 @@ class Acknowledgements:
 
     def wait_for(self, count: int) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: self._count >= count, PATIENCE_S), "writers do not get on"
+            assert self._changed.wait_for(lambda: self._count >= count, MAX_WAIT_S), "writers do not get on"
 
 
 @pytest.fixture

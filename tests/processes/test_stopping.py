@@ -22,7 +22,7 @@ from tests.cache.world import table
 from tests.conftest import ServerLookup, ServerStarter
 from tests.consistency.observers import management_port, wait_until
 from tests.consistency.proxy import proxy_to
-from tests.servers import PATIENCE_S, metastore_client
+from tests.servers import MAX_WAIT_S, metastore_client
 
 LOCKING = {"mariadb": "LOCK TABLES TBLS WRITE", "postgresql": 'LOCK TABLE "TBLS" IN ACCESS EXCLUSIVE MODE'}
 pytestmark = pytest.mark.soak
@@ -109,7 +109,7 @@ def test_tasks_that_wait_for_the_database(
         server.start()
         working = threading.Event()
         event.listen(opened[0].write_engine, "begin", lambda _: (proxy.stall(), working.set()), once=True)
-        assert working.wait(PATIENCE_S), "a task writes"
+        assert working.wait(MAX_WAIT_S), "a task writes"
         server.stop()
         alive = {one.name for one in threading.enumerate() if one not in before and one.name.startswith("hms-")}
     assert alive == set()

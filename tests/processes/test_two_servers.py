@@ -24,7 +24,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 from tests.conftest import ServerLookup
 from tests.processes.catalog_history import catalog_by_events, catalog_by_tables, last_event_id, snapshot
 from tests.processes.writers import DATABASE, connected, create_database, new_partition, new_table
-from tests.servers import PATIENCE_S, ServerProcess, server_process
+from tests.servers import MAX_WAIT_S, ServerProcess, server_process
 
 WRITERS_OF_EACH = 4
 FIGHT_S = 60
@@ -53,7 +53,7 @@ def following(url: str) -> Iterator[list[str]]:
         reader.kill()
         raise
     finally:
-        printed += reader.communicate(timeout=PATIENCE_S)[0].splitlines()
+        printed += reader.communicate(timeout=MAX_WAIT_S)[0].splitlines()
 
 
 class Fight:

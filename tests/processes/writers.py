@@ -22,7 +22,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Table,
 )
 from tests.processes.catalog_history import Catalog
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 DATABASE = "shop"
 TEXT = "org.apache.hadoop.mapred.TextInputFormat"
@@ -31,7 +31,7 @@ TEXT = "org.apache.hadoop.mapred.TextInputFormat"
 def connect(port: int) -> tuple[Any, Any]:
     """A client of the newest protocol and what closes it."""
     socket = TSocket("127.0.0.1", port)
-    socket.setTimeout(PATIENCE_S * 1000)
+    socket.setTimeout(MAX_WAIT_S * 1000)
     transport = TBufferedTransport(socket)
     transport.open()
     return ThriftHiveMetastore.Client(TBinaryProtocol(transport)), transport.close

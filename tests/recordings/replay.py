@@ -14,7 +14,7 @@ from tests.recordings.metastores import Metastore
 from tests.recordings.recording import RecordedCall
 from tests.recordings.spellings import body, encoded, for_hive_4, of_hive_4
 
-PATIENCE_S = 120.0
+MAX_WAIT_S = 120.0
 CLOSED = b""
 """The answer of a metastore that closed the connection instead."""
 
@@ -50,7 +50,7 @@ class Replay:
             return b"", b""
         connection = self._connections.get(call.connection)
         if connection is None:
-            connection = socket.create_connection(self._address, timeout=PATIENCE_S)
+            connection = socket.create_connection(self._address, timeout=MAX_WAIT_S)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._connections[call.connection] = connection
         call = call.at(self._root)

@@ -32,7 +32,7 @@ from hms_cache.server.port import Port
 from hms_cache.server.position_sources import InlineSource
 from hms_cache.wire import METHODS
 
-PATIENCE_S = 30.0
+MAX_WAIT_S = 30.0
 
 HELD = "get_open_txns_info"
 """A call of the tests' own making: it waits on its thread until the test lets it go."""
@@ -70,7 +70,7 @@ class Client:
         self.sock = socket.socket()
         if receive_buffer_bytes:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        self.sock.settimeout(PATIENCE_S)
+        self.sock.settimeout(MAX_WAIT_S)
         self.sock.connect(("127.0.0.1", port))
         self._sequence = 0
         self._expected: list[tuple[str, int]] = []
@@ -172,7 +172,7 @@ class Bench:
 
         def held(call: Call, arguments: Any) -> Any:
             self.started.release()
-            assert self._open.wait(PATIENCE_S)
+            assert self._open.wait(MAX_WAIT_S)
             return original(call, arguments)
 
         patch.setitem(handlers, HELD, replace(handlers[HELD], function=held))

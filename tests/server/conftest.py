@@ -18,7 +18,7 @@ from hms_cache.config import load
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS
 
-PATIENCE_S = 30.0
+MAX_WAIT_S = 30.0
 
 
 class Running:
@@ -31,7 +31,7 @@ class Running:
 
     def connect(self) -> socket.socket:
         """A TCP connection."""
-        link = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+        link = socket.create_connection(("127.0.0.1", self.port), timeout=MAX_WAIT_S)
         self._stack.callback(link.close)
         return link
 

@@ -23,7 +23,7 @@ from hms_cache.store.locks import locking
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from hms_cache.wire import METHODS
 from tests.server.conftest import Link, Running, Serve, database, request_bytes, table
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 ROOT = '[[grants]]\nusers = ["root"]\nactions = ["all"]\ncatalogs = ["*"]\ndatabases = ["*"]\n'
 POLICY = (
@@ -597,7 +597,7 @@ def test_who_may_not_is_refused_alone_in_a_transaction_that_calls_share(
 
     def take_slowly(*arguments: Any) -> Any:
         entered.set()
-        assert proceed.wait(PATIENCE_S)
+        assert proceed.wait(MAX_WAIT_S)
         return take(*arguments)
 
     def request(table_name: str) -> t.LockRequest:
@@ -611,7 +611,7 @@ def test_who_may_not_is_refused_alone_in_a_transaction_that_calls_share(
     monkeypatch.setattr(locking, "lock", take_slowly)
     with ThreadPoolExecutor(4) as pool:
         answers = [pool.submit(links["root"].call, "lock", rqst=request("first"))]
-        assert entered.wait(PATIENCE_S)
+        assert entered.wait(MAX_WAIT_S)
         monkeypatch.setattr(locking, "lock", lambda *_: pytest.fail("not carried out together"))
         answers += [pool.submit(links[user].call, "lock", rqst=request(user)) for user in ("eve", "ann")]
         pause = threading.Event()
@@ -621,10 +621,10 @@ def test_who_may_not_is_refused_alone_in_a_transaction_that_calls_share(
         while waiting() < 3:
             assert not pause.wait(0.005)
         proceed.set()
-        states = [one.result(PATIENCE_S).state for one in (answers[0], answers[1], more)]
+        states = [one.result(MAX_WAIT_S).state for one in (answers[0], answers[1], more)]
         assert states == [t.LockState.ACQUIRED, t.LockState.ACQUIRED, t.LockState.WAITING]
         with pytest.raises(TApplicationException, match="Permission denied: user ann may not"):
-            answers[2].result(PATIENCE_S)
+            answers[2].result(MAX_WAIT_S)
 
 
 def test_a_limit_tells_nothing_of_tables_that_are_not_shown(world: World) -> None:

@@ -34,7 +34,7 @@ from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens  
 from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions  # noqa: E402
 from hms_cache.authentication.mechanism import AuthenticationError  # noqa: E402
 from tests.server.answering import TLS_RECORD, answering  # noqa: E402
-from tests.server.conftest import PATIENCE_S, Running, Serve, database, request_bytes, table  # noqa: E402
+from tests.server.conftest import MAX_WAIT_S, Running, Serve, database, request_bytes, table  # noqa: E402
 from tests.server.test_kerberos import authentications  # noqa: E402
 from tests.server.test_tls import Authority  # noqa: E402
 
@@ -399,7 +399,7 @@ def test_clients_cannot_make_the_server_ask_all_the_time(issuer: Issuer) -> None
 def test_a_silent_issuer_keeps_one_thread(issuer: Issuer) -> None:
     """However many tokens name unknown keys, those with known ones are checked meanwhile, even if a refresh is due."""
     now_s = [0.0]
-    keys = KeySet(options_of(issuer, timeout_s=PATIENCE_S), lambda: now_s[0])
+    keys = KeySet(options_of(issuer, timeout_s=MAX_WAIT_S), lambda: now_s[0])
     keys.load()
     with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(4) as threads:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/jwks.json"
@@ -408,8 +408,8 @@ def test_a_silent_issuer_keeps_one_thread(issuer: Issuer) -> None:
         unknown = [threads.submit(keys.candidates, f"made up {number}") for number in range(3)]
         requested, _ = silent.accept()
         with requested:
-            assert threads.submit(keys.candidates, "one").result(timeout=PATIENCE_S / 2)
-            told = as_completed(unknown, timeout=PATIENCE_S / 2)
+            assert threads.submit(keys.candidates, "one").result(timeout=MAX_WAIT_S / 2)
+            told = as_completed(unknown, timeout=MAX_WAIT_S / 2)
             for _ in range(2):  # the third one reads
                 with pytest.raises(KeySetError):
                     next(told).result()
@@ -477,12 +477,12 @@ def test_a_kept_token_ends_in_time(issuer: Issuer) -> None:
     now_s = [time.time()]
     tokens = BearerTokens(keys, BearerOptions(("RS256",), "", (), "sub", 5), lambda: now_s[0])
     token = issuer.token(exp=now_s[0] + 60)
-    assert tokens.known(token) is None
-    assert tokens.check(token) == tokens.known(token)
+    assert tokens.cached_identity(token) is None
+    assert tokens.check(token) == tokens.cached_identity(token)
     now_s[0] += 64
-    assert tokens.known(token) is not None
+    assert tokens.cached_identity(token) is not None
     now_s[0] += 2
-    assert tokens.known(token) is None
+    assert tokens.cached_identity(token) is None
 
 
 def test_tokens_of_many_groups_are_kept_by_their_bytes(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -495,15 +495,15 @@ def test_tokens_of_many_groups_are_kept_by_their_bytes(issuer: Issuer, monkeypat
     texts = [issuer.token(sub=f"user{number}", groups=groups, scope="a b") for number in range(30)]
     for text in texts:
         assert tokens.check(text).groups == frozenset(groups)
-        assert tokens.known(text) is not None and tokens.kept_bytes <= 100_000
-    held = [tokens.known(text) is not None for text in texts]
+        assert tokens.cached_identity(text) is not None and tokens.kept_bytes <= 100_000
+    held = [tokens.cached_identity(text) is not None for text in texts]
     assert held == sorted(held) and 2 <= sum(held) <= 10, "the latest"
     for text in texts:
         assert tokens.check(text) == tokens.check(text), "a second time it is not counted again"
     small = [issuer.token(sub=f"user{number}") for number in range(30)]
     for text in small:
         tokens.check(text)
-    assert all(tokens.known(text) is not None for text in small)
+    assert all(tokens.cached_identity(text) is not None for text in small)
 
 
 def test_a_kept_token_ends_with_the_key_that_signed_it(issuer: Issuer) -> None:
@@ -516,7 +516,7 @@ def test_a_kept_token_ends_with_the_key_that_signed_it(issuer: Issuer) -> None:
 
     def serve() -> str:
         """As a port does for a request."""
-        return (tokens.known(token) or tokens.check(token)).user
+        return (tokens.cached_identity(token) or tokens.check(token)).user
 
     for later in (0, 50, 99):
         now_s[0] = later

@@ -64,12 +64,12 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(event_loop, "new_event_loop", new_loop)
 
-        class Seen(service_module.MetastoreServer):  # type: ignore[name-defined]
+        class AnswerPositions(service_module.MetastoreServer):  # type: ignore[name-defined]
             def __init__(self, *arguments: object, **named: object) -> None:
                 super().__init__(*arguments, **named)  # type: ignore[arg-type]
                 listeners.append(self.listener)
 
-        patch.setattr(service_module, "MetastoreServer", Seen)
+        patch.setattr(service_module, "MetastoreServer", AnswerPositions)
         settings = {
             "server.port": 0,
             "server.threads": THREADS,
@@ -276,10 +276,10 @@ def test_thousands_of_calls_sent_ahead_take_turns_with_others(bench: Bench, monk
 
     def block() -> None:
         blocked.set()
-        assert proceed.wait(moments.PATIENCE_S)
+        assert proceed.wait(moments.MAX_WAIT_S)
 
     bench.listener.loop.call_soon_threadsafe(block)
-    assert blocked.wait(moments.PATIENCE_S)
+    assert blocked.wait(moments.MAX_WAIT_S)
     greedy.sock.sendall(b"".join(greedy.request("getStatus") for _ in range(3000)))
     modest.send("getName")
     proceed.set()
@@ -311,10 +311,10 @@ def test_short_requests_come_before_long_ones_of_the_same_turn(bench: Bench, mon
 
     def block() -> None:
         blocked.set()
-        assert proceed.wait(moments.PATIENCE_S)
+        assert proceed.wait(moments.MAX_WAIT_S)
 
     bench.listener.loop.call_soon_threadsafe(block)
-    assert blocked.wait(moments.PATIENCE_S)
+    assert blocked.wait(moments.MAX_WAIT_S)
     for client in greedy:
         client.send("getOption", key="k" * 4000)
     modest.send("getName")

@@ -148,7 +148,7 @@ def test_turns_of_the_loop_are_shared_by_networks() -> None:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def take_turn(self) -> None:
+        def run_turn(self) -> None:
             done.append(self.name)
 
     async def run() -> None:
@@ -165,5 +165,5 @@ def test_turns_of_the_loop_are_shared_by_networks() -> None:
 
 def test_the_management_port() -> None:
     limits = ConnectionLimits(8, 10, 4, 1, client_networks(64))
-    assert limits.listeners.take(limits.network_of(ONE)) and not limits.listeners.take(limits.network_of(SAME))
-    assert limits.listeners.take(limits.network_of(OTHER))
+    assert limits.listeners.acquire(limits.network_of(ONE)) and not limits.listeners.acquire(limits.network_of(SAME))
+    assert limits.listeners.acquire(limits.network_of(OTHER))

@@ -18,7 +18,7 @@ from hms_cache.store.engine import work_units
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_write
 
-PATIENCE_S = 10.0
+MAX_WAIT_S = 10.0
 NEVER_S = 3600.0
 """A slice within which nobody loses a turn in a test."""
 
@@ -33,13 +33,13 @@ def started(work: Callable[[], object]) -> threading.Thread:
 
 def joined(*threads: threading.Thread) -> None:
     for thread in threads:
-        thread.join(PATIENCE_S)
+        thread.join(MAX_WAIT_S)
         assert not thread.is_alive()
 
 
 def wait_until_queued(turns: Turns, count: int) -> None:
     queued = threading.Event()
-    for _ in range(int(PATIENCE_S * 1000)):
+    for _ in range(int(MAX_WAIT_S * 1000)):
         if turns.waiting_threads >= count:
             return
         queued.wait(0.001)
@@ -53,14 +53,14 @@ def test_one_at_a_time_computes_and_those_who_wait_come_in_order() -> None:
 
     def compute(number: int) -> None:
         nonlocal computing
-        with turns.taken():
+        with turns.held_turn():
             computing += 1
             assert turns.has_turn and computing == 1
             order.append(number)
             computing -= 1
 
     threads = []
-    with turns.taken():
+    with turns.held_turn():
         for number in range(THREADS):
             threads.append(started(lambda number=number: compute(number)))  # type: ignore[misc]
             wait_until_queued(turns, number + 1)
@@ -75,18 +75,18 @@ def test_who_waits_gives_way_and_takes_part_again() -> None:
     ended: list[bool] = []
 
     def wait() -> None:
-        with turns.taken():
+        with turns.held_turn():
             with turns.waiting():
                 turns.resume()  # as a driver does internally: a wait for others' work does not wait for a turn
                 assert not turns.has_turn
                 paused.set()
-                assert proceed.wait(PATIENCE_S)
+                assert proceed.wait(MAX_WAIT_S)
             ended.append(turns.has_turn)
         ended.append(turns.has_turn)
 
     thread = started(wait)
-    assert paused.wait(PATIENCE_S)
-    with turns.taken():
+    assert paused.wait(MAX_WAIT_S)
+    with turns.held_turn():
         proceed.set()
         wait_until_queued(turns, 1)
         assert not ended
@@ -96,7 +96,7 @@ def test_who_waits_gives_way_and_takes_part_again() -> None:
 
 def test_who_takes_no_part_waits_for_nobody() -> None:
     turns = Turns(NEVER_S)
-    with turns.taken():
+    with turns.held_turn():
         joined(started(lambda: (turns.resume(), turns.pause())))
 
 
@@ -107,20 +107,20 @@ def test_who_computes_for_long_loses_its_turn_once_and_each_turn_has_one_owner()
     held: list[bool] = []
 
     def compute_on() -> None:
-        with turns.taken():
+        with turns.held_turn():
             begun.release()
             assert proceed.wait(PATIENCE_S)  # notifies nobody
             held.append(turns.has_turn)
 
     long_ones = [started(compute_on) for _ in range(THREADS)]
     for _ in range(THREADS):
-        assert begun.acquire(timeout=PATIENCE_S)
+        assert begun.acquire(timeout=MAX_WAIT_S)
     joined(started(lambda: turns.begin() or turns.end()))  # type: ignore[func-returns-value]
     proceed.set()
     joined(*long_ones)
     assert held.count(True) == 0
     assert not turns.waiting_threads
-    with turns.taken():
+    with turns.held_turn():
         assert turns.has_turn
 
 
@@ -129,7 +129,7 @@ def test_no_turn_begins_while_a_call_goes_first() -> None:
     order: list[int] = []
 
     def compute(number: int) -> None:
-        with turns.taken():
+        with turns.held_turn():
             order.append(number)
 
     def queue(number: int) -> threading.Thread:
@@ -144,7 +144,7 @@ def test_no_turn_begins_while_a_call_goes_first() -> None:
         assert not order
     joined(*threads)
     assert order == [0, 1]
-    with turns.taken():
+    with turns.held_turn():
         with turns.first():
             assert turns.has_turn  # what has begun continues
             threads = [queue(0), queue(1)]
@@ -161,18 +161,18 @@ def test_who_holds_locks_of_the_database_comes_before_readers_and_is_not_withhel
     locked, proceed = threading.Event(), threading.Event()
 
     def read() -> None:
-        with turns.taken():
+        with turns.held_turn():
             order.append("read")
 
     def write() -> None:
-        with turns.taken(), turns.holding_locks():
+        with turns.held_turn(), turns.holding_locks():
             with turns.waiting():
                 locked.set()
-                assert proceed.wait(PATIENCE_S)
+                assert proceed.wait(MAX_WAIT_S)
             order.append("write")
 
     writing = started(write)
-    assert locked.wait(PATIENCE_S)
+    assert locked.wait(MAX_WAIT_S)
     with turns.first():
         reading = started(read)
         wait_until_queued(turns, 1)
@@ -188,11 +188,11 @@ def test_who_holds_locks_comes_next() -> None:
     order: list[str] = []
 
     def compute(name: str) -> None:
-        with turns.holding_locks() if name == "write" else nullcontext(), turns.taken():
+        with turns.holding_locks() if name == "write" else nullcontext(), turns.held_turn():
             order.append(name)
 
     threads = []
-    with turns.taken():
+    with turns.held_turn():
         for number, name in enumerate(("read", "write", "read", "write"), 1):
             threads.append(started(lambda name=name: compute(name)))  # type: ignore[misc]
             wait_until_queued(turns, number)
@@ -220,16 +220,16 @@ def test_calls_that_follow_each_other_keep_nobody_waiting_for_long() -> None:
     ended = threading.Event()
 
     def compute() -> None:
-        with turns.taken():
+        with turns.held_turn():
             pass
         ended.set()
 
-    with turns.taken():
+    with turns.held_turn():
         started(compute)
         wait_until_queued(turns, 1)
         first = turns.first()
         first.__enter__()
-    for _ in range(int(PATIENCE_S * 1000)):
+    for _ in range(int(MAX_WAIT_S * 1000)):
         following = turns.first()
         following.__enter__()
         first.__exit__(None, None, None)
@@ -250,10 +250,10 @@ def test_calls_of_other_pools_go_first(name: PoolName, monkeypatch: pytest.Monke
 
     def call() -> None:
         begun.set()
-        assert proceed.wait(PATIENCE_S)
+        assert proceed.wait(MAX_WAIT_S)
 
     try:
-        assert pool.submit(call, "call") and begun.wait(PATIENCE_S)
+        assert pool.submit(call, "call") and begun.wait(MAX_WAIT_S)
         reading = started(lambda: turns.begin() or turns.end())  # type: ignore[func-returns-value]
         wait_until_queued(turns, 1)
         proceed.set()
@@ -261,28 +261,28 @@ def test_calls_of_other_pools_go_first(name: PoolName, monkeypatch: pytest.Monke
     finally:
         proceed.set()
         pool.close()
-        pool.join(PATIENCE_S)
+        pool.join(MAX_WAIT_S)
 
 
 @pytest.mark.parametrize("name", list(PoolName))
 def test_pools_of_reads_take_turns_and_no_other_waits_for_one(name: PoolName, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(NEVER_S)
     monkeypatch.setattr(thread_pool, "turns", turns)
-    pool = thread_pool.ThreadPool(1, name.value, takes_turns=name in BY_TURNS)
+    pool = thread_pool.ThreadPool(1, name.value, uses_turns=name in BY_TURNS)
     pool.start()
     answered = threading.Event()
     try:
-        with turns.taken():
+        with turns.held_turn():
             assert pool.submit(answered.set, "call")
             if name in BY_TURNS:
                 wait_until_queued(turns, 1)
                 assert not answered.is_set()
             else:
-                assert answered.wait(PATIENCE_S)
-        assert answered.wait(PATIENCE_S)
+                assert answered.wait(MAX_WAIT_S)
+        assert answered.wait(MAX_WAIT_S)
     finally:
         pool.close()
-        pool.join(PATIENCE_S)
+        pool.join(MAX_WAIT_S)
     assert BY_TURNS == {PoolName.READS, PoolName.HEAVY}
 
 
@@ -293,7 +293,7 @@ def test_a_server_gives_turns_to_the_threads_of_its_reads(
     server = serve(**{"cache.enabled": False})
     turns = Turns(NEVER_S)
     monkeypatch.setattr(thread_pool, "turns", turns)
-    with turns.taken():
+    with turns.held_turn():
         reading = started(lambda: server.link().call("get_all_databases"))
         wait_until_queued(turns, 1)
         server.link().call("get_open_txns")
@@ -320,7 +320,7 @@ def test_who_waits_for_the_database_gives_way(initialized_database: Database, mo
     def wait_for_lock() -> None:
         with initialized_database.loading() as connection:
             connection.exec_driver_sql("SELECT 1")
-            with turns.taken():
+            with turns.held_turn():
                 connected.set()
                 connection.exec_driver_sql(lock)
                 held.append(turns.has_turn)
@@ -329,7 +329,7 @@ def test_who_waits_for_the_database_gives_way(initialized_database: Database, mo
     with initialized_database.loading() as connection:
         connection.exec_driver_sql(lock)
         waiting = started(wait_for_lock)
-        assert connected.wait(PATIENCE_S)
+        assert connected.wait(MAX_WAIT_S)
         joined(started(lambda: turns.begin() or turns.end()))  # type: ignore[func-returns-value]
         assert not held
         connection.exec_driver_sql(unlock)

@@ -16,7 +16,7 @@ from hms_cache.server import listener as listening
 from hms_cache.server.connection import Connection
 from hms_cache.server.listener import Listener
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
-from tests.server.conftest import PATIENCE_S, Serve, database, request_bytes, table
+from tests.server.conftest import MAX_WAIT_S, Serve, database, request_bytes, table
 
 
 def test_unknown_method_is_named_and_the_connection_stays_usable(serve: Serve) -> None:
@@ -124,7 +124,7 @@ def test_a_call_that_takes_too_long_is_answered_with_a_fault(serve: Serve, monke
     original = Databases.get_database_names
 
     def slow(self: Databases, *arguments: object, **options: object) -> list[str]:
-        assert proceed.wait(PATIENCE_S)
+        assert proceed.wait(MAX_WAIT_S)
         return original(self, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Databases, "get_database_names", slow)
@@ -145,20 +145,20 @@ def test_too_many_calls_in_flight_are_told_so(serve: Serve, monkeypatch: pytest.
 
     def slow(self: Databases, *arguments: object, **options: object) -> list[str]:
         running.release()
-        assert proceed.wait(PATIENCE_S)
+        assert proceed.wait(MAX_WAIT_S)
         return ["answered"]
 
     monkeypatch.setattr(Databases, "get_database_names", slow)
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(server.link().call, "get_all_databases") for _ in range(2)]
         for _ in waiting:
-            assert running.acquire(timeout=PATIENCE_S)
+            assert running.acquire(timeout=MAX_WAIT_S)
         with pytest.raises(
             TApplicationException, match=r"too many calls in flight: 2 \(setting server.max_in_flight\)"
         ):
             server.link().call("get_all_databases")
         proceed.set()
-        assert [one.result(PATIENCE_S) for one in waiting] == [["answered"], ["answered"]]
+        assert [one.result(MAX_WAIT_S) for one in waiting] == [["answered"], ["answered"]]
 
 
 def test_stop_lets_a_running_call_answer(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,19 +169,19 @@ def test_stop_lets_a_running_call_answer(serve: Serve, monkeypatch: pytest.Monke
 
     def slow(self: Databases, *arguments: object, **options: object) -> list[str]:
         running.set()
-        assert proceed.wait(PATIENCE_S)
+        assert proceed.wait(MAX_WAIT_S)
         return ["answered"]
 
     monkeypatch.setattr(Databases, "get_database_names", slow)
     with ThreadPoolExecutor(2) as pool:
         call = pool.submit(server.link().call, "get_all_databases")
-        assert running.wait(PATIENCE_S)
+        assert running.wait(MAX_WAIT_S)
         idle = server.connect()
         stopping = pool.submit(server.service.stop)
         assert idle.recv(1) == b"", "an idle connection is closed at once"
         proceed.set()
-        assert call.result(PATIENCE_S) == ["answered"]
-        stopping.result(PATIENCE_S)
+        assert call.result(MAX_WAIT_S) == ["answered"]
+        stopping.result(MAX_WAIT_S)
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", server.port), timeout=1)
 
@@ -237,15 +237,15 @@ def test_many_silent_connections_are_looked_at_a_few_at_a_time(serve: Serve, mon
 def test_the_time_of_a_message_is_its_clients(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that decodes slowly closes no honest client because of it."""
     server = serve(**{"server.message_timeout_s": 3.0})  # a busy machine may keep the client for a second
-    take_turn, turns = Connection.take_turn, []
+    run_turn, turns = Connection.run_turn, []
 
     def slow(connection: Connection) -> None:
         turns.append(connection)
         if len(turns) <= 10:  # more than two time-outs
             time.sleep(0.7)
-        take_turn(connection)
+        run_turn(connection)
 
-    monkeypatch.setattr(Connection, "take_turn", slow)
+    monkeypatch.setattr(Connection, "run_turn", slow)
     names = [f"p={number}" for number in range(60_000)]
     with pytest.raises(NoSuchObjectException, match=r"nope table not found"):
         server.link().call("get_partitions_by_names", db_name="default", tbl_name="nope", names=names)

@@ -22,7 +22,7 @@ from tests.server.counting_relay import CountingRelay
 from tests.servers import metastore_client, server_process
 
 D = "d"
-PATIENCE_S = 15.0
+MAX_WAIT_S = 15.0
 
 Read = Callable[[Any, str], Any]
 
@@ -131,7 +131,7 @@ def test_a_read_does_not_wait_for_the_end_of_its_transaction(initialized_databas
 
         thread = threading.Thread(target=read_with_answers_kept_back, daemon=True)
         thread.start()
-        thread.join(PATIENCE_S)
+        thread.join(MAX_WAIT_S)
         assert len(seen) == 1, "it waited for the answer to ROLLBACK"
         relay.deliver()
         write()

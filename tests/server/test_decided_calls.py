@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from thrift.Thrift import TException
 
-from hms_cache.server.authorization.rules import RULES, Way
+from hms_cache.server.authorization.rules import RULES, RuleKind
 from hms_cache.server.calls import Kind
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.wire import METHODS
@@ -17,7 +17,7 @@ from tests.server.test_request_fields import in_place
 from tests.wire.strategies import filled
 
 DECIDED = sorted(
-    name for name, one in all_handlers().items() if one.kind is Kind.LOCAL and RULES[name].way is not Way.OPEN
+    name for name, one in all_handlers().items() if one.kind is Kind.LOCAL and RULES[name].kind is not RuleKind.OPEN
 )
 
 

@@ -16,11 +16,11 @@ from hms_cache.authentication import system_groups
 from hms_cache.authentication.delegation.token_format import TokenIdentifier
 from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.authorization.cached_groups import CachedGroups, Principal
 from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError, UserUndecidedError
 from hms_cache.authorization.grouped_policy import GroupedPolicy
-from hms_cache.authorization.known_groups import KnownGroups, Principal
 from hms_cache.authorization.policy_file import PolicyFile
-from hms_cache.authorization.standard_rights import MAX_GROUPS, Rights, StandardJudge
+from hms_cache.authorization.standard_rights import MAX_GROUPS, Rights, StandardDecisionSource
 from hms_cache.cache.verification.verify import verify
 from hms_cache.config import load
 from hms_cache.errors import ConfigurationError, StartupError
@@ -127,7 +127,7 @@ def test_groups_have_an_age_and_a_longer_one_while_nobody_answers(tmp_path: Path
             raise UndecidedError("silent")
         return said.get(user, frozenset())
 
-    groups = KnownGroups(ask, 60.0, clock)
+    groups = CachedGroups(ask, 60.0, clock)
     policy = GroupedPolicy(PolicyFile(tmp_path / "policy.toml", SOURCES), groups)
     tag = policy.proven_decisions("ann").tag
     for _ in range(3):
@@ -184,7 +184,7 @@ def test_who_is_not_told_about_is_left_alone_for_some_seconds() -> None:
             raise UserUndecidedError("too many groups")
         return frozenset({"g"})
 
-    groups = KnownGroups(ask, 60.0, clock)
+    groups = CachedGroups(ask, 60.0, clock)
     assert groups.of("carol") == groups.of("ann") == {"g"}
     for _ in range(3):
         assert groups.of("carol") == {"g"}, "it was said a moment ago"
@@ -202,7 +202,7 @@ def test_a_new_policy_counts_at_once(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(POLICY)
     file = PolicyFile(path, SOURCES)
-    policy = GroupedPolicy(file, KnownGroups(lambda user: frozenset({"analysts"}), 60.0))
+    policy = GroupedPolicy(file, CachedGroups(lambda user: frozenset({"analysts"}), 60.0))
     before = policy.proven_decisions("ann")
     assert before.policy is policy.policy and before.allow(Action.READ, TABLE)
     path.write_text(POLICY.replace("Analysts", "writers"))
@@ -504,7 +504,7 @@ def test_the_directory_is_asked_once_in_the_age(tmp_path: Path) -> None:
             raise UndecidedError("silent")
         return frozenset({f"{len(requested)}"})
 
-    groups = KnownGroups(ask, 60.0, clock)
+    groups = CachedGroups(ask, 60.0, clock)
     assert [groups.recent("ann") for _ in range(3)] == [{"1"}] * 3
     clock.now_s += 60
     assert groups.recent("ann") == {"1"}
@@ -523,8 +523,8 @@ def test_a_statement_has_room_for_so_many_groups() -> None:
         def rights(self, user: str, within: SecuredObject, groups: frozenset[str] = frozenset()) -> Rights:
             return Rights(groups, frozenset(), frozenset())
 
-    def judge(count: int) -> StandardJudge:
-        return StandardJudge(
+    def judge(count: int) -> StandardDecisionSource:
+        return StandardDecisionSource(
             Source(), Principal("ann", frozenset({"admin"}), lambda user: frozenset(map(str, range(count))))
         )
 

@@ -9,7 +9,7 @@ import pytest
 
 from hms_cache.store.partition_store import PartitionWriter
 from hms_cache.thrift_gen.hive_metastore import ttypes
-from tests.server.conftest import PATIENCE_S, Link, Serve, database, table
+from tests.server.conftest import MAX_WAIT_S, Link, Serve, database, table
 
 NAMES = ["dt=1", "dt=2", "dt=3"]
 UNKNOWN = b"no expression"
@@ -104,7 +104,7 @@ def test_several_expressions_drop_what_is_there_when_they_drop(link: Link, monke
         added = ttypes.Partition(
             values=["4"], dbName="d", tableName="p", sd=ttypes.StorageDescriptor(serdeInfo=ttypes.SerDeInfo())
         )
-        with socket.create_connection(link.sock.getpeername(), timeout=PATIENCE_S) as connection:
+        with socket.create_connection(link.sock.getpeername(), timeout=MAX_WAIT_S) as connection:
             other = Link(connection)
             other.call("add_partition", new_part=added)
             other.call("drop_partition", db_name="d", tbl_name="p", part_vals=["1"], deleteData=False)

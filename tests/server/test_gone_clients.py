@@ -105,7 +105,7 @@ def test_no_request_to_the_management_port_passes_for_a_workers() -> None:
         assert (await reader.read()).startswith(b"HTTP/1.1 204")
         writer.close()
         server.close()
-        assert limits.connections.taken == 0
+        assert limits.connections.in_use == 0
 
     asyncio.run(meet())
     assert None not in clients

@@ -12,7 +12,7 @@ import pytest
 
 from hms_cache.server import thread_pool
 from hms_cache.server.thread_pool import LINGER_S, LINGER_SHARE, MAX_SKIPPED, Group, ThreadPool
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 
 class Calls:
@@ -33,7 +33,7 @@ class Calls:
     def gather(self, first: int, others: Sequence[int]) -> list[Future[int]]:
         """The others arrive while the first is being executed."""
         futures = [self.submit(first)]
-        assert self.entered.acquire(timeout=PATIENCE_S)
+        assert self.entered.acquire(timeout=MAX_WAIT_S)
         futures += [self.submit(number) for number in others]
         return futures
 
@@ -44,7 +44,7 @@ class Calls:
     def _enter(self, count: int) -> None:
         self.sizes.append(count)
         self.entered.release()
-        assert self._proceed.acquire(timeout=PATIENCE_S)
+        assert self._proceed.acquire(timeout=MAX_WAIT_S)
 
     def _alone(self, number: int) -> None:
         self._enter(1)
@@ -70,13 +70,13 @@ def running(threads: int = 3, **options: int) -> Iterator[ThreadPool]:
         yield pool
     finally:
         pool.close()
-        pool.join(PATIENCE_S)
+        pool.join(MAX_WAIT_S)
         load = pool.load()
         assert (load.waiting, load.running, load.stuck) == (0, 0, 0)
 
 
 def results(futures: Sequence[Future[int]]) -> list[int]:
-    return [one.result(PATIENCE_S) for one in futures]
+    return [one.result(MAX_WAIT_S) for one in futures]
 
 
 def test_what_gathers_is_carried_out_together() -> None:
@@ -110,9 +110,9 @@ def test_one_that_fails_fails_alone(failing: int) -> None:
         for number, future in zip([100, *numbers], futures, strict=True):
             if number < 0:
                 with pytest.raises(ValueError, match="-1 is negative"):
-                    future.result(PATIENCE_S)
+                    future.result(MAX_WAIT_S)
             else:
-                assert future.result(PATIENCE_S) == 2 * number
+                assert future.result(MAX_WAIT_S) == 2 * number
     assert sorted(calls.sizes) == [1, 1, 1, 1, 3]
 
 
@@ -123,7 +123,7 @@ def test_other_groups_and_single_calls_go_on() -> None:
         other.let()
         assert results([other.submit(4)]) == [8]
         assert pool.submit(single.set, "single")
-        assert single.wait(PATIENCE_S)
+        assert single.wait(MAX_WAIT_S)
         busy.let()
         assert results(futures) == [2, 4, 6]
 
@@ -157,7 +157,7 @@ def test_a_stuck_group_does_not_keep_those_that_gathered() -> None:
         calls = Calls(pool)
         futures = calls.gather(1, [2, 3])
         assert not pool.give_up(1)
-        assert calls.entered.acquire(timeout=PATIENCE_S), "another thread carries the others out"
+        assert calls.entered.acquire(timeout=MAX_WAIT_S), "another thread carries the others out"
         assert pool.load().stuck == 1
         calls.let()
         assert results(futures) == [2, 4, 6]
@@ -170,12 +170,12 @@ def test_a_call_that_was_given_up_is_not_run_again() -> None:
         calls = Calls(pool)
         futures = calls.gather(1, [2, 3, -4])
         calls.let(1)
-        assert calls.entered.acquire(timeout=PATIENCE_S)
+        assert calls.entered.acquire(timeout=MAX_WAIT_S)
         assert not pool.give_up(2)
         calls.let()
         assert results(futures[2:3]) == [6]
         with pytest.raises(ValueError, match="-4"):
-            futures[3].result(PATIENCE_S)
+            futures[3].result(MAX_WAIT_S)
     assert not futures[1].done()
 
 
@@ -206,7 +206,7 @@ def test_one_that_came_meanwhile_waits_for_those_that_are_told() -> None:
         assert results([futures[0]]) == [0]
         assert calls.sizes == [1], "the three wait for the first to come back"
         futures.append(calls.submit(4))
-        assert calls.entered.acquire(timeout=PATIENCE_S)
+        assert calls.entered.acquire(timeout=MAX_WAIT_S)
         late = calls.submit(5)
         calls.let()
         assert results([*futures, late, *(calls.submit(number) for number in (6, 7, 8, 9))]) == [
@@ -243,7 +243,7 @@ def in_step(calls: Calls, count: int) -> None:
     calls.let(1)
     assert results(futures[:1]) == [0]
     futures.append(calls.submit(count))  # the others wait for it
-    assert calls.entered.acquire(timeout=PATIENCE_S)
+    assert calls.entered.acquire(timeout=MAX_WAIT_S)
     calls.let()
     results(futures)
     assert calls.sizes == [1, count]

@@ -15,7 +15,7 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.server.position_sources import InlineSource
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import MessageReader
-from tests.server.conftest import PATIENCE_S, Link, Running, Serve, database, request_bytes, table
+from tests.server.conftest import MAX_WAIT_S, Link, Running, Serve, database, request_bytes, table
 from tests.server.test_valid_lists import counted
 
 TRIES = 500
@@ -149,11 +149,11 @@ def test_what_comes_while_a_request_waits_is_answered_after_it(
         until_remembered(server, functools.partial(link.call, "get_database", name=name))
     questions = HeldQuestions(monkeypatch)
     link.sock.sendall(request_bytes("get_database", 1, name="d"))
-    assert questions.requested.wait(PATIENCE_S)
+    assert questions.requested.wait(MAX_WAIT_S)
     later = request_bytes("get_database", 2, name="default") + request_bytes("get_database", 3, name="d")
     for piece in (later[:cut], later[cut:]):
         link.sock.sendall(piece)
-        assert questions.fed.acquire(timeout=PATIENCE_S)
+        assert questions.fed.acquire(timeout=MAX_WAIT_S)
     questions.answer(found=found)
     for number, name in ((1, "d"), (2, "default"), (3, "d")):
         link.sequence = number
@@ -175,7 +175,7 @@ def test_a_client_that_leaves_while_its_request_waits_costs_nobody_anything(
     leaving.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     leaving.sock.close()
     questions.answer(found=True)
-    assert questions.requested.wait(PATIENCE_S)
+    assert questions.requested.wait(MAX_WAIT_S)
     questions.answer(found=True)
     staying.sequence = 2
     assert staying.reply("get_database").name == "default"

@@ -15,7 +15,7 @@ from hms_cache.server.loads.large_replies import FORGOTTEN_AFTER, REMEMBERED_CAL
 from hms_cache.server.thread_pool import ThreadPool
 from hms_cache.store.databases.database_store import Databases
 from tests.server.test_tls import wait_for
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 Serve = Callable[..., Any]
 
@@ -36,7 +36,7 @@ class Work:
             with self._began:
                 self.begun.append(name)
                 self._began.notify_all()
-            assert end.wait(PATIENCE_S)
+            assert end.wait(MAX_WAIT_S)
 
         return self._pool.submit(run, name, is_large=is_large)
 
@@ -46,7 +46,7 @@ class Work:
 
     def wait_until_begun(self, *names: str) -> None:
         with self._began:
-            assert self._began.wait_for(lambda: set(names) <= set(self.begun), PATIENCE_S)
+            assert self._began.wait_for(lambda: set(names) <= set(self.begun), MAX_WAIT_S)
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def working(threads: int, max_large: int | None, **options: Any) -> Iterator[tup
     finally:
         work.end(*work._may_end)
         pool.close()
-        pool.join(PATIENCE_S)
+        pool.join(MAX_WAIT_S)
     assert not pool._threads or all(not one.is_alive() for one in pool._threads)
 
 
@@ -181,23 +181,23 @@ def test_a_small_read_is_answered_while_large_ones_wait(serve: Serve, monkeypatc
 
     def slow(*arguments: object, **options: object) -> list[str]:
         running.release()
-        assert proceed.wait(PATIENCE_S)
+        assert proceed.wait(MAX_WAIT_S)
         return [f"database {number}" for number in range(2_000)]
 
     monkeypatch.setattr(Databases, "get_database_names", slow)
     assert len(server.link().call("get_all_databases")) == 2_000
-    assert running.acquire(timeout=PATIENCE_S)
+    assert running.acquire(timeout=MAX_WAIT_S)
     proceed.clear()
     with ThreadPoolExecutor(3) as pool:
         large = [pool.submit(server.link().call, "get_all_databases") for _ in range(3)]
         try:
-            assert running.acquire(timeout=PATIENCE_S)
+            assert running.acquire(timeout=MAX_WAIT_S)
             wait_for(lambda: _reads(server)["held_back"] == 2)
             assert server.link().call("get_database", name="default").name == "default"
             assert (_reads(server)["running"], _reads(server)["waiting"]) == (1, 2)
         finally:
             proceed.set()
-        assert [len(one.result(timeout=PATIENCE_S)) for one in large] == [2_000] * 3
+        assert [len(one.result(timeout=MAX_WAIT_S)) for one in large] == [2_000] * 3
     wait_for(lambda: _reads(server)["held_back"] == _reads(server)["running"] == 0)
 
 

@@ -119,7 +119,7 @@ class Bench:
         while self.waiting:
             before = len(self.upper.received)
             assert not self.socket.is_read, "what comes meanwhile would have no limit"
-            self.waiting.popleft().take_turn()
+            self.waiting.popleft().run_turn()
             handed.append(len(self.upper.received) - before)
         return handed
 
@@ -173,7 +173,7 @@ def tls_records(authority: Authority) -> tuple[Bench, bytes]:
     bench = Bench(port.protect)
     client = TlsClient()
     for _ in range(3):
-        bench.take(client.shake_hands())
+        bench.take(client.handshake())
         client.incoming.write(bytes(bench.socket.sent))
         bench.socket.sent.clear()
     assert port.outcomes["ok"] == 1
@@ -225,7 +225,7 @@ def test_handshakes_take_turns(tmp_path: Path) -> None:
         port = tls_port(Authority(tmp_path))
         crowd = [Bench(port.protect) for _ in range(5)]
         for bench in crowd:
-            bench.layer.data_received(TlsClient().shake_hands())
+            bench.layer.data_received(TlsClient().handshake())
             assert not bench.socket.sent and not bench.socket.is_read
         for bench in crowd:
             bench.run()
@@ -295,7 +295,7 @@ def test_the_time_of_a_client_stands_still_while_what_it_sent_waits_below(
         cast(Any, bench.socket).abort = lambda: aborted.append(True)
         client = TlsClient()
         for _ in range(3):
-            bench.take(client.shake_hands())
+            bench.take(client.handshake())
             client.incoming.write(bytes(bench.socket.sent))
             bench.socket.sent.clear()
         client.tls.write(first)
@@ -313,7 +313,7 @@ def test_the_time_of_a_client_stands_still_while_what_it_sent_waits_below(
         await thrice_the_time()
         assert not aborted, "its part was done"
         while bench.waiting:
-            bench.waiting.popleft().take_turn()
+            bench.waiting.popleft().run_turn()
         await thrice_the_time()
         is_refused = bool(bench.socket.sent)
         assert bool(aborted) or is_refused, "it goes on then"

@@ -24,7 +24,7 @@ from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authentication.plain import PlainMechanism
 from hms_cache.config import load
 from hms_cache.errors import StartupError
-from tests.server.conftest import PATIENCE_S, Running, Serve, request_bytes
+from tests.server.conftest import MAX_WAIT_S, Running, Serve, request_bytes
 from tests.server.kerberos_realm import SaslSocket
 from tests.server.test_kerberos import authentications
 from tests.server.test_tls import Authority, wait_for
@@ -294,7 +294,7 @@ def test_tls_and_authentication_have_one_time_together(serve: Serve, directory_p
     stalled = authority.client().wrap_socket(slow, server_hostname="localhost")
     stalled.sendall(struct.pack("!BI", 1, 5))
     later = client(server, authority)
-    quick.sock.settimeout(PATIENCE_S)
+    quick.sock.settimeout(MAX_WAIT_S)
     assert quick.sock.recv(1) == stalled.recv(1) == b""
     later.sock.settimeout(0.05)
     with pytest.raises(TimeoutError):  # like the slow one, if its time had begun with its TLS
@@ -337,12 +337,12 @@ def test_a_handshake_in_drops_has_the_same_time(tmp_path: Path) -> None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         authority.certificate.configure_cert(context)
 
-        def shake_hands() -> None:
+        def handshake() -> None:
             accepted, _ = listener.accept()
             with suppress(OSError), context.wrap_socket(accepted, server_side=True) as wrapped:
                 wrapped.recv(1)
 
-        threads.submit(shake_hands)
+        threads.submit(handshake)
         with dripping(port, pause_s=0.2) as dripped:
             urls, ca_file = (f"ldaps://localhost:{dripped}",), str(authority.ca_file)
             directory = Directory(DirectoryOptions(urls, base=PEOPLE, ca_file=ca_file, timeout_s=1))

@@ -63,7 +63,7 @@ class Set:
         """From what the database contains now, read again."""
         authorizer = self.servers[0].service._authorizer
         assert isinstance(authorizer, ExternalAuthorizer)
-        judge = authorizer._judge_of(user, NO_GROUPS)
+        judge = authorizer._source_of(user, NO_GROUPS)
         of = SecuredObject("hive", *names)
         return judge.show(of) if action is None else judge.allow(action, of)
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from hms_cache.authorization.decisions import Action, Question, SecuredObject, UndecidedError
-from hms_cache.authorization.policy_service import MAX_QUESTIONS, PolicyService, ServiceOptions
+from hms_cache.authorization.decisions import AccessCheck, Action, SecuredObject, UndecidedError
+from hms_cache.authorization.policy_service import MAX_CHECKS_PER_REQUEST, PolicyService, ServiceOptions
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Serve, database, table
 from tests.server.test_authorization import outcome
@@ -100,9 +100,9 @@ def test_many_questions_are_answered_in_order(agent: Agent) -> None:
     chance = random.Random(3)
     actions: list[Action | None] = [*Action, None]
     names = (None, "sales", "pub", 'x" or true', "salés")
-    questions: list[Question] = [
+    questions: list[AccessCheck] = [
         (chance.choice(actions), SecuredObject("hive", chance.choice(names), chance.choice((None, "t"))))
-        for _ in range(3 * MAX_QUESTIONS + 7)
+        for _ in range(3 * MAX_CHECKS_PER_REQUEST + 7)
     ]
     service = PolicyService(ServiceOptions(agent.url(), timeout_s=30))
     expected = [action in (Action.READ, None) and of.database == "sales" for action, of in questions]
@@ -117,7 +117,7 @@ def test_many_questions_are_answered_in_order(agent: Agent) -> None:
 
 
 def test_what_is_no_decision_denies(agent: Agent) -> None:
-    question: Question = (Action.READ, SecuredObject("hive", "sales", "t"))
+    question: AccessCheck = (Action.READ, SecuredObject("hive", "sales", "t"))
     for rule in ("none", "permitted", "../../../policies", "allow/0"):
         service = PolicyService(ServiceOptions(agent.url(rule), timeout_s=10))
         with pytest.raises(UndecidedError):

@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 from hms_cache.server.layer import part_from
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -34,7 +34,7 @@ def test_a_client_that_has_gone_unnoticed_is_parted_from(new_loop: object) -> No
             transport.write(b"refused")
             await asyncio.sleep(0.01)
         part_from(transport, lost.set_result)
-        await asyncio.wait_for(lost, PATIENCE_S)
+        await asyncio.wait_for(lost, MAX_WAIT_S)
         server.close()
 
     loop = new_loop()  # type: ignore[operator]

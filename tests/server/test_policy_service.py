@@ -11,10 +11,15 @@ from typing import Any
 import pytest
 
 from hms_cache.authorization import external
+from hms_cache.authorization.cached_groups import Principal
 from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
 from hms_cache.authorization.external import ExternalAuthorizer
-from hms_cache.authorization.known_groups import Principal
-from hms_cache.authorization.policy_service import MAX_QUESTIONS, PolicyService, ServiceJudge, ServiceOptions
+from hms_cache.authorization.policy_service import (
+    MAX_CHECKS_PER_REQUEST,
+    PolicyService,
+    ServiceDecisionSource,
+    ServiceOptions,
+)
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.manual_clock import ManualClock
 from tests.server.answering import TLS_RECORD, answering
@@ -84,10 +89,10 @@ def service(agent: Agent, **options: Any) -> PolicyService:
 
 def test_questions_go_together_and_are_answered_in_order(agent: Agent) -> None:
     agent.answer = decided(lambda user, one: one["table"] == "t7" or one["action"] == "show")
-    judge = ServiceJudge(service(agent), Principal("ann"))
-    objects = [TABLE._replace(table=f"t{n}") for n in range(MAX_QUESTIONS + 5)]
+    judge = ServiceDecisionSource(service(agent), Principal("ann"))
+    objects = [TABLE._replace(table=f"t{n}") for n in range(MAX_CHECKS_PER_REQUEST + 5)]
     judge.prepare([(Action.READ, one) for one in objects] + [(None, TABLE._replace(table=None))])
-    assert [len(one["questions"]) for one in agent.requested] == [MAX_QUESTIONS, 6]
+    assert [len(one["questions"]) for one in agent.requested] == [MAX_CHECKS_PER_REQUEST, 6]
     assert [one.table for one in objects if judge.allow(Action.READ, one)] == ["t7"]
     assert judge.show(TABLE._replace(table=None)) and judge.allow(Action.DROP, objects[7])
     assert len(agent.requested) == 3
@@ -108,7 +113,7 @@ def test_whatever_is_no_answer_denies(agent: Agent, answer: bytes) -> None:
     agent.answer = lambda document: answer
     made = service(agent)
     with pytest.raises(UndecidedError):
-        ServiceJudge(made, Principal("ann")).allow(Action.READ, TABLE)
+        ServiceDecisionSource(made, Principal("ann")).allow(Action.READ, TABLE)
     assert made.outcomes == {"ok": 0, "failed": 1}
 
 
@@ -152,7 +157,7 @@ def test_a_decision_is_no_older_than_its_age(agent: Agent) -> None:
     clock = ManualClock()
     made = service(agent)
     authorizer = ExternalAuthorizer(
-        lambda user, groups: ServiceJudge(made, Principal(user, groups)), 5.0, clock.monotonic_s
+        lambda user, groups: ServiceDecisionSource(made, Principal(user, groups)), 5.0, clock.monotonic_s
     )
     first = authorizer.decisions("ann")
     assert first.allow(Action.READ, TABLE) and len(agent.requested) == 1
@@ -171,7 +176,7 @@ def test_what_is_remembered_of_all_users_together_is_bounded(agent: Agent, monke
     """Each user has a limit; a service that acts for others makes requests in as many names as it likes."""
     monkeypatch.setattr(asking, "MAX_HELD", 100)
     made = service(agent)
-    authorizer = ExternalAuthorizer(lambda user, groups: ServiceJudge(made, Principal(user, groups)), 3600.0)
+    authorizer = ExternalAuthorizer(lambda user, groups: ServiceDecisionSource(made, Principal(user, groups)), 3600.0)
     questions = [(Action.READ, TABLE._replace(table=f"t{number}")) for number in range(30)]
     held = []
     for number in range(20):

@@ -33,7 +33,7 @@ from hms_cache.app.service import Service
 from hms_cache.cli.main import commands
 from hms_cache.config import Configuration, load
 from hms_cache.errors import ConfigurationError, StartupError
-from tests.server.conftest import PATIENCE_S, Link, Running, Serve, database, request_bytes, table
+from tests.server.conftest import MAX_WAIT_S, Link, Running, Serve, database, request_bytes, table
 from tests.server.kerberos_realm import REALM, Realm, SaslSocket, realm_of_this_process
 from tests.server.test_bearer_tokens import Issuer
 from tests.server.test_delegation_tokens import link_over, requested
@@ -104,7 +104,7 @@ class Site:
 
     def raw(self, port: int) -> socket.socket:
         """Connected, without TLS."""
-        raw = socket.create_connection(("127.0.0.1", self.number(port)), timeout=PATIENCE_S)
+        raw = socket.create_connection(("127.0.0.1", self.number(port)), timeout=MAX_WAIT_S)
         self._open.append(raw)
         return raw
 
@@ -144,7 +144,7 @@ class Site:
 class _HttpLink:
     def __init__(self, site: Site, token: str) -> None:
         self._connection = http.client.HTTPSConnection(
-            "localhost", site.number(JWT), timeout=PATIENCE_S, context=site.authority.client()
+            "localhost", site.number(JWT), timeout=MAX_WAIT_S, context=site.authority.client()
         )
         site._open.append(self._connection)
         self._token = token
@@ -272,7 +272,7 @@ def test_a_mechanism_is_good_on_its_own_port_only(served: Site) -> None:
         assert _HttpLink(served, wrong).post("get_database", name="d")[0] == 401
     # Plain calls, on each port except the open one.
     for port in (KERBEROS, LDAP, JWT):
-        raw = socket.create_connection(("127.0.0.1", served.number(port)), timeout=PATIENCE_S)
+        raw = socket.create_connection(("127.0.0.1", served.number(port)), timeout=MAX_WAIT_S)
         with raw, pytest.raises((TApplicationException, EOFError)):
             Link(raw).call("get_database", name="d")
     counted = authentications(served.running)
@@ -332,7 +332,7 @@ def test_hostile_bytes_on_each_port_leave_the_others_alone(served: Site) -> None
                 with contextlib.suppress(OSError), connect(port) as sock:
                     sock.sendall(attack)
                     sock.shutdown(socket.SHUT_WR)
-                    sock.settimeout(PATIENCE_S)
+                    sock.settimeout(MAX_WAIT_S)
                     while sock.recv(65536):
                         pass
             for other, link in links.items():
@@ -454,7 +454,7 @@ def test_what_is_not_safe_does_not_start(site: Site, serve: Serve, changed: dict
 def test_what_is_not_safe_starts_where_that_is_accepted(site: Site, serve: Serve) -> None:
     listeners = [*LISTENERS, LDAP_IN_THE_CLEAR, JWT_IN_THE_CLEAR]
     site.running = serve(**site.settings(**{"server.listeners": listeners, "security.accept_insecure": True}))
-    sock = SaslSocket(socket.create_connection(("127.0.0.1", site.number(4)), timeout=PATIENCE_S))
+    sock = SaslSocket(socket.create_connection(("127.0.0.1", site.number(4)), timeout=MAX_WAIT_S))
     assert sock.plain("ann", "ann's password") == (5, b"")
     sock.sock.close()
 

@@ -11,7 +11,7 @@ import pytest
 
 from hms_cache.store.transactions import snapshots
 from hms_cache.thrift_gen.hive_metastore.ttypes import GetOpenTxnsRequest, OpenTxnRequest, TxnType
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 CLIENTS = 6
 
@@ -37,7 +37,7 @@ def test_who_waits_shares_the_next_read_and_each_has_its_own_answer(
         snapshot = read(connection, *arguments, **options)
         reads.append(snapshot.high_watermark)
         reading.release()
-        assert proceed.wait(PATIENCE_S)
+        assert proceed.wait(MAX_WAIT_S)
         return snapshot
 
     monkeypatch.setattr(snapshots, "read_snapshot", held)
@@ -52,8 +52,8 @@ def test_who_waits_shares_the_next_read_and_each_has_its_own_answer(
         while calls.waiting < len(others):
             [calls] = [one for one in server.service._thread_pool_loads() if one.pool == "transactions"]
         proceed.set()
-        assert first.result(PATIENCE_S).txn_high_water_mark == 3
-        answers = [one.result(PATIENCE_S) for one in others]
+        assert first.result(MAX_WAIT_S).txn_high_water_mark == 3
+        answers = [one.result(MAX_WAIT_S) for one in others]
     assert reads == [3, 4]
     monkeypatch.setattr(snapshots, "read_snapshot", read)
     assert answers == [link.call(method, **arguments) for method, arguments in requested]

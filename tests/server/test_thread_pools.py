@@ -34,7 +34,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 from tests.server.conftest import request_bytes
 from tests.server.test_heard_refusals import head
 from tests.server.test_tls import wait_for
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 from tests.store.foundation.writes import add_database, names_of_databases
 
 Serve = Callable[..., Any]
@@ -48,7 +48,7 @@ def stuck_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore
     def slow(self: Databases, *arguments: object, **options: object) -> list[str]:
         with self._context.database.loading():
             running.release()
-            assert proceed.wait(PATIENCE_S)
+            assert proceed.wait(MAX_WAIT_S)
         return ["answered"]
 
     monkeypatch.setattr(Databases, "get_database_names", slow)
@@ -65,7 +65,7 @@ def test_transactions_go_on_while_reads_hold_all_threads_and_connections(
     with ThreadPoolExecutor(4) as pool, stuck_reads(monkeypatch) as running:
         waiting = [pool.submit(server.link().call, "get_all_databases") for _ in range(4)]
         for _ in range(2):
-            assert running.acquire(timeout=PATIENCE_S)
+            assert running.acquire(timeout=MAX_WAIT_S)
         link = server.link()
         opened = link.call("open_txns", rqst=OpenTxnRequest(num_txns=1, user="u", hostname="h"))
         link.call("heartbeat", ids=_heartbeat(opened.txn_ids[0]))
@@ -93,7 +93,7 @@ def test_a_full_queue_is_told_so_and_other_pools_answer(serve: Serve, monkeypatc
     server = serve(**{"server.threads": 1, "server.max_waiting_per_pool": 1, "cache.enabled": False})
     with ThreadPoolExecutor(2) as pool, stuck_reads(monkeypatch) as running:
         calls = [pool.submit(server.link().call, "get_all_databases")]
-        assert running.acquire(timeout=PATIENCE_S)
+        assert running.acquire(timeout=MAX_WAIT_S)
         calls.append(pool.submit(server.link().call, "get_all_databases"))
         reached = threading.Event()
         while not any(one["waiting"] == 1 for one in _loads(server)):
@@ -155,7 +155,7 @@ def test_reads_of_clients_that_have_gone_take_no_places(
         with stuck_reads(monkeypatch) as running:
             first = sockets.enter_context(server.connect())
             first.sendall(_message(mode, "get_all_databases"))
-            assert running.acquire(timeout=PATIENCE_S)
+            assert running.acquire(timeout=MAX_WAIT_S)
             for _ in range(7):
                 gone = sockets.enter_context(server.connect())
                 gone.sendall(_message(mode, "get_database", name="gone") * (2 if "more" in leaves else 1))
@@ -163,7 +163,7 @@ def test_reads_of_clients_that_have_gone_take_no_places(
                     wait_for(lambda: _reads(server)["waiting"] == 1)
                     gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 gone.close()
-                assert left.acquire(timeout=PATIENCE_S)
+                assert left.acquire(timeout=MAX_WAIT_S)
             before = _reads(server)["waiting"]
             honest = sockets.enter_context(server.connect())
             honest.sendall(_message(mode, "get_database", name="default"))
@@ -188,12 +188,12 @@ def test_a_client_that_closes_its_half_has_its_answer_or_is_told(
         with stuck_reads(monkeypatch) as running:
             first = sockets.enter_context(server.connect())
             first.sendall(_message(mode, "get_all_databases"))
-            assert running.acquire(timeout=PATIENCE_S)
+            assert running.acquire(timeout=MAX_WAIT_S)
             others = [sockets.enter_context(server.connect()) for _ in range(2)]
             for other in others:
                 other.sendall(_message(mode, "get_database", name="default"))
                 other.shutdown(socket.SHUT_WR)
-                assert left.acquire(timeout=PATIENCE_S)
+                assert left.acquire(timeout=MAX_WAIT_S)
             assert b"server.max_waiting_per_pool" in others[1].recv(65536)
         assert b"default" in others[0].recv(65536)
 
@@ -206,7 +206,7 @@ def test_threads_are_started_as_calls_need_them() -> None:
 
     def hold() -> None:
         running.release()
-        assert proceed.wait(PATIENCE_S)
+        assert proceed.wait(MAX_WAIT_S)
 
     assert (len(pool._threads), pool.load().threads) == (1, 3)
     wait_for(lambda: len(pool._idle) == 1)
@@ -214,12 +214,12 @@ def test_threads_are_started_as_calls_need_them() -> None:
         assert pool.submit(hold, number)
         assert len(pool._threads) == started
     for _ in range(3):
-        assert running.acquire(timeout=PATIENCE_S)
+        assert running.acquire(timeout=MAX_WAIT_S)
     load = pool.load()
     assert (load.running, load.waiting, load.threads) == (3, 2, 3)
     proceed.set()
     pool.close()
-    pool.join(PATIENCE_S)
+    pool.join(MAX_WAIT_S)
     assert pool.load().begun == 5
 
 
@@ -235,12 +235,12 @@ def test_a_call_waits_for_a_thread_that_there_is_where_no_other_can_be_started(
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert pool.submit(lambda: proceed.wait(PATIENCE_S), "first")
+    assert pool.submit(lambda: proceed.wait(MAX_WAIT_S), "first")
     assert pool.submit(done.set, "second")
     proceed.set()
-    assert done.wait(PATIENCE_S)
+    assert done.wait(MAX_WAIT_S)
     pool.close()
-    pool.join(PATIENCE_S)
+    pool.join(MAX_WAIT_S)
 
 
 def test_a_postponed_call_waits_for_all_others() -> None:
@@ -250,11 +250,11 @@ def test_a_postponed_call_waits_for_all_others() -> None:
 
     def hold() -> None:
         running.set()
-        assert proceed.wait(PATIENCE_S)
+        assert proceed.wait(MAX_WAIT_S)
 
     pool.start()
     assert pool.submit(hold, "first")
-    assert running.wait(PATIENCE_S)
+    assert running.wait(MAX_WAIT_S)
     for name in ("a", "b"):
         assert pool.submit(lambda name=name: begun.append(name), name)  # type: ignore[misc]
     assert not pool.submit(lambda: None, "no place")
@@ -267,7 +267,7 @@ def test_a_postponed_call_waits_for_all_others() -> None:
     assert pool.load().waiting == 2
     proceed.set()
     pool.close()
-    pool.join(PATIENCE_S)
+    pool.join(MAX_WAIT_S)
     assert begun == ["d", "b"]
 
 
@@ -277,7 +277,7 @@ def test_calls_past_their_time_do_not_keep_their_threads(serve: Serve, monkeypat
         links = [server.link() for _ in range(2)]
         for one in [pool.submit(link.call, "get_all_databases") for link in links]:
             with pytest.raises(TApplicationException, match=r"server.request_timeout_s\); its outcome is unknown"):
-                one.result(PATIENCE_S)
+                one.result(MAX_WAIT_S)
         assert {one["pool"]: one["stuck"] for one in _loads(server)}["reads"] == 2
         assert server.link().call("get_database", name="default").name == "default", "replacements answer"
 
@@ -288,16 +288,16 @@ def test_a_call_whose_time_is_up_in_the_queue_is_not_begun() -> None:
 
     def hold() -> None:
         running.set()
-        proceed.wait(PATIENCE_S)
+        proceed.wait(MAX_WAIT_S)
 
     pool.start()
     assert pool.submit(hold, "first")
-    assert running.wait(PATIENCE_S)
+    assert running.wait(MAX_WAIT_S)
     assert pool.submit(begun.set, "second")
     assert pool.give_up("second")
     proceed.set()
     pool.close()
-    pool.join(PATIENCE_S)
+    pool.join(MAX_WAIT_S)
     assert not begun.is_set()
 
 
@@ -310,7 +310,7 @@ def test_a_call_whose_time_was_up_before_it_had_a_connection_is_not_carried_out(
 
     def wait_and_write() -> None:
         running.set()
-        assert proceed.wait(PATIENCE_S)
+        assert proceed.wait(MAX_WAIT_S)
         try:
             run_write(database, lambda transaction: add_database(transaction, "given_up"))
         except DatabaseUnavailable as error:
@@ -318,11 +318,11 @@ def test_a_call_whose_time_was_up_before_it_had_a_connection_is_not_carried_out(
 
     pool.start()
     assert pool.submit(wait_and_write, "call")
-    assert running.wait(PATIENCE_S)
+    assert running.wait(MAX_WAIT_S)
     assert not pool.give_up("call")
     proceed.set()
     pool.close()
-    pool.join(PATIENCE_S)
+    pool.join(MAX_WAIT_S)
     assert len(failures) == 1
     assert names_of_databases(database) == []
     assert not database.held._given_up, "another thread may get the identifier"
@@ -337,18 +337,18 @@ def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:
 
         def hold(running: threading.Event = running) -> None:
             running.set()
-            proceed.wait(PATIENCE_S)
+            proceed.wait(MAX_WAIT_S)
 
         assert pool.submit(hold, number)
-        assert running.wait(PATIENCE_S)
+        assert running.wait(MAX_WAIT_S)
         assert not pool.give_up(number)
     assert pool.load().threads == 0, "no more are started"
     proceed.set()
     done = threading.Event()
     assert pool.submit(done.set, "next")
-    assert done.wait(PATIENCE_S)
+    assert done.wait(MAX_WAIT_S)
     pool.close()
-    pool.join(PATIENCE_S)
+    pool.join(MAX_WAIT_S)
     assert pool.load().stuck == 0
 
 
@@ -379,7 +379,7 @@ def stuck_loads(monkeypatch: pytest.MonkeyPatch, table: str) -> Iterator[threadi
     def slow(self: Loader, wanted: Sequence[Wanted], *more: Any, **named: Any) -> bool:
         if any(one.key[-1] == table for one in wanted):
             running.release()
-            assert proceed.wait(PATIENCE_S)
+            assert proceed.wait(MAX_WAIT_S)
         return load(self, wanted, *more, **named)
 
     monkeypatch.setattr(Loader, "_load", slow)
@@ -402,14 +402,14 @@ def test_one_user_or_address_cannot_load_everything_at_once(
         greedy.call("create_table", tbl=table)
     with ThreadPoolExecutor(1) as pool, stuck_loads(monkeypatch, "first") as running:
         waiting = pool.submit(greedy.call, "get_table", dbname="default", tbl_name="first")
-        assert running.acquire(timeout=PATIENCE_S)
+        assert running.acquire(timeout=MAX_WAIT_S)
         with pytest.raises(MetaException) as refused:
             more.call("get_table", dbname="default", tbl_name="second")
         assert f"setting cache.max_loads_per_{limit}" in refused.value.message
         more.call("drop_table", dbname="default", name="third", deleteData=False)
         if limit == "user":
             assert other.call("get_table", dbname="default", tbl_name="second").tableName == "second"
-    assert waiting.result(PATIENCE_S).tableName == "first"
+    assert waiting.result(MAX_WAIT_S).tableName == "first"
     assert more.call("get_table", dbname="default", tbl_name="second").tableName == "second", (
         "what ended does not count"
     )
@@ -425,7 +425,7 @@ def test_one_user_or_address_cannot_take_all_threads(serve: Serve, monkeypatch: 
         link.call("set_ugi", user_name=user, group_names=[])
     with ThreadPoolExecutor(1) as pool, stuck_reads(monkeypatch) as running:
         pool.submit(greedy.call, "get_all_databases")
-        assert running.acquire(timeout=PATIENCE_S)
+        assert running.acquire(timeout=MAX_WAIT_S)
         with pytest.raises(MetaException) as refused:
             more.call("get_database", name="default")
         assert f"setting server.max_calls_per_{limit}" in refused.value.message

@@ -26,7 +26,7 @@ from hms_cache.app.service import Service
 from hms_cache.config import Configuration, load
 from hms_cache.errors import ConfigurationError, StartupError
 from tests.key_stores import samples as key_stores
-from tests.server.conftest import PATIENCE_S, Link, Running, Serve, database, request_bytes, table
+from tests.server.conftest import MAX_WAIT_S, Link, Running, Serve, database, request_bytes, table
 
 PASSWORD = "changeit-or-not"
 
@@ -82,7 +82,7 @@ def handshakes(server: Running) -> dict[str, int]:
 
 def wait_for(condition: Callable[[], bool]) -> None:
     waited = threading.Event()
-    for _ in range(int(PATIENCE_S * 100)):
+    for _ in range(int(MAX_WAIT_S * 100)):
         if condition():
             return
         waited.wait(0.01)
@@ -401,12 +401,12 @@ def test_hives_keys_and_a_pkcs12_store(
     service = Service(configuration)
     port = int(service.start().rpartition(":")[2])
     try:
-        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as plain:
+        with socket.create_connection(("127.0.0.1", port), MAX_WAIT_S) as plain:
             link = Link(authority.client().wrap_socket(plain, server_hostname="localhost"))
             assert link.call("getStatus") == 2
             assert link.call("get_config_value", name="metastore.use.SSL", defaultValue="") == "true"
             assert isinstance(link.sock, ssl.SSLSocket) and link.sock.version() == "TLSv1.3"
-        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as plain:
+        with socket.create_connection(("127.0.0.1", port), MAX_WAIT_S) as plain:
             older = authority.client()
             older.maximum_version = ssl.TLSVersion.TLSv1_2
             with pytest.raises(ssl.SSLError):
@@ -434,7 +434,7 @@ def test_a_key_store_of_javas_whose_password_is_in_a_credential_provider(
     service = Service(configuration)
     port = int(service.start().rpartition(":")[2])
     try:
-        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as plain:
+        with socket.create_connection(("127.0.0.1", port), MAX_WAIT_S) as plain:
             trusting = ssl.create_default_context(cafile=key_stores.AUTHORITY)
             assert Link(trusting.wrap_socket(plain, server_hostname="localhost")).call("getStatus") == 2
     finally:

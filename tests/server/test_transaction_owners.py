@@ -8,7 +8,7 @@ import pytest
 from thrift.Thrift import TType
 
 from hms_cache.server.authorization.ownership import names_owned
-from hms_cache.server.authorization.rules import RULES, Way
+from hms_cache.server.authorization.rules import RULES, RuleKind
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from hms_cache.wire import METHODS
 from tests.server.conftest import Link, Serve, table
@@ -205,7 +205,7 @@ def test_every_request_with_an_id_is_looked_at() -> None:
     """By the fields of the protocol: any integer named after a transaction or lock, except in services' methods."""
     unseen = []
     for method, rule in RULES.items():
-        if rule.way is Way.METASTORE:
+        if rule.kind is RuleKind.METASTORE:
             continue
         made = METHODS[method].args_class()
         structs = [made]

@@ -16,7 +16,7 @@ class Long:
         self.turns, self.address, self.slices, self.done, self.turn = turns, address, slices, done, turn
         turns.later(address, self)
 
-    def take_turn(self) -> None:
+    def run_turn(self) -> None:
         self.done.append((self.turn[0], self.address))
         end_s = perf_counter() + TURN_S
         while perf_counter() < end_s:
@@ -58,10 +58,10 @@ def test_slices_are_short_while_calls_are_on_their_way() -> None:
     class Slices(Long):
         found: ClassVar[list[float]] = []
 
-        def take_turn(self) -> None:
+        def run_turn(self) -> None:
             self.found.append(self.turns.slice_s)
             busy[0] = not busy[0]
-            super().take_turn()
+            super().run_turn()
 
     async def run() -> None:
         turns = Turns(asyncio.get_running_loop(), lambda: busy[0])

@@ -11,7 +11,7 @@ from hms_cache.server import listener as listener_module
 from hms_cache.server.connection import Connection
 from hms_cache.server.listener import LATE_S, Listener
 from hms_cache.server.port import Port
-from tests.server.conftest import PATIENCE_S, Serve
+from tests.server.conftest import MAX_WAIT_S, Serve
 
 CLIENTS = 150
 LIMIT_S = 0.21
@@ -27,7 +27,7 @@ def test_the_time_of_one_is_up_right_after_that_of_another(serve: Serve) -> None
                 clients.append(stack.enter_context(server.connect()))
                 time.sleep(0.0007)  # not all at the same time: the next one expires soon after
             for client in clients:
-                client.settimeout(PATIENCE_S)
+                client.settimeout(MAX_WAIT_S)
                 assert client.recv(1) == b""
 
 
@@ -43,7 +43,7 @@ def test_a_loop_that_is_late_each_time_lets_them_go_too(serve: Serve, monkeypatc
     monkeypatch.setattr(listener_module, "Connection", Noting)
     server = serve(**{"server.first_call_timeout_s": LIMIT_S})
     with server.connect() as client:
-        client.settimeout(PATIENCE_S)
+        client.settimeout(MAX_WAIT_S)
         while not listeners:
             time.sleep(0.01)
         loop = listeners[0].loop

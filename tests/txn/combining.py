@@ -11,7 +11,7 @@ from typing import Any
 from hms_cache.server.thread_pool import Group, ThreadPool
 from hms_cache.store.combined_calls import CombinedCalls
 from hms_cache.store.txn_store import TxnStore
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 Member = tuple[Any, "Future[Any]"]
 """A request, and who waits for its outcome."""
@@ -38,7 +38,7 @@ class CombiningStore:
         return outcome
 
     def __getattr__(self, method: str) -> Callable[[Any], Any]:
-        return lambda request: self.submit(method, request).result(PATIENCE_S)
+        return lambda request: self.submit(method, request).result(MAX_WAIT_S)
 
 
 def settle(outcome: Future[Any], call: Callable[[], Any]) -> None:
@@ -73,4 +73,4 @@ def combining(*stores: TxnStore, threads: int = 4) -> Iterator[list[CombiningSto
     finally:
         for pool in pools:
             pool.close()
-            pool.join(PATIENCE_S)
+            pool.join(MAX_WAIT_S)

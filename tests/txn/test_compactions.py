@@ -13,7 +13,7 @@ from sqlalchemy import delete, insert, update
 from hms_cache.config import Settings
 from hms_cache.config.sections import CompactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.store.compactions import initiator, showing_compactions
+from hms_cache.store.compactions import compaction_listing, initiator
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import (
     COMPACTION_METRICS_CACHE,
@@ -256,13 +256,13 @@ def test_the_first_of_many_are_not_looked_for_among_all(
     client.change(insert(H).values(rows))
     everything = shown(client, order=order)
     assert len(everything) == 63
-    sort, read = showing_compactions._sort, []
+    sort, read = compaction_listing._sort, []
 
     def counted(rows: list[Any], columns: Mapping[str, bool]) -> None:
         read.append(len(rows))
         sort(rows, columns)
 
-    monkeypatch.setattr(showing_compactions, "_sort", counted)
+    monkeypatch.setattr(compaction_listing, "_sort", counted)
     assert shown(client, order=order, limit=5) == everything[:5]
     assert read == [max_read]
     assert shown(client, order=order, limit=64) == everything
@@ -273,13 +273,13 @@ def test_a_long_order_is_no_more_work_than_one_that_names_each_column(
 ) -> None:
     ids = [ask(client, f"t{number}").id for number in range(10)]
     looks = [0]
-    sort_key = showing_compactions._sort_key
+    sort_key = compaction_listing._sort_key
 
     def counted(value: object) -> tuple[bool, object]:
         looks[0] += 1
         return sort_key(value)
 
-    monkeypatch.setattr(showing_compactions, "_sort_key", counted)
+    monkeypatch.setattr(compaction_listing, "_sort_key", counted)
     assert shown(client, order=",".join(["CC_STATE", "CC_ID desc"] * 5_000)) == [
         (one, "initiated") for one in ids[::-1]
     ]

@@ -49,7 +49,7 @@ _CHUNK_BYTES = 64 * 1024
 
 #: Listeners whose visibility is checked concurrently: their threads may wait for another system, which must not block
 #: probes.
-_MAX_JUDGING = 4
+_MAX_AUTHORIZING = 4
 
 #: `events.poll_interval_s = 0` makes only calls read the log; listeners are not calls.
 _LEAST_INTERVAL_S = 0.1
@@ -115,7 +115,7 @@ class ChangeFeed:
         self._is_closed = False
         self._catching_up = asyncio.Semaphore(_MAX_CATCHING_UP)
         self._starting = asyncio.Lock()
-        self._judging = asyncio.Semaphore(_MAX_JUDGING)
+        self._authorizing = asyncio.Semaphore(_MAX_AUTHORIZING)
 
     async def admit(self, listener: Listener) -> None:
         """Raises FeedEndedError if the listener may not listen, UndecidedError or DatabaseUnavailableError if that is
@@ -145,7 +145,7 @@ class ChangeFeed:
 
         With the digest a listener could verify a guess of the row's contents, whether it receives or sends the digest.
         """
-        if not listener.is_judged or position.digest is None:
+        if not listener.is_authorized or position.digest is None:
             return position
         rows = self._read_rows(max(0, position.event_id - 1), None)
         here = [self._event(row) for row in rows if row.event_id == position.event_id]
@@ -224,9 +224,9 @@ class ChangeFeed:
             self._left(tail)
 
     async def _shown(self, listener: Listener, events: Sequence[FeedEvent]) -> list[bool]:
-        if not listener.is_judged:
+        if not listener.is_authorized:
             return listener.shown(events)
-        async with self._judging:
+        async with self._authorizing:
             return await run_in_threadpool(listener.shown, events)
 
     def close(self) -> None:

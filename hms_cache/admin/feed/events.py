@@ -11,7 +11,7 @@ from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.notifications.events import NotificationRow, header_of
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.scope import Scope
-from hms_cache.notifications.visibility import Needed, questions_of
+from hms_cache.notifications.visibility import Needed, access_checks_of
 from hms_cache.values import frozen
 
 _OVERHEAD_BYTES = 1_000
@@ -37,7 +37,7 @@ class FeedEvent:
         `for_users`: whether `needed` is determined.
         """
         position = FeedPosition.of(row)
-        needed = questions_of(row) if for_users else None
+        needed = access_checks_of(row) if for_users else None
         return cls(position, read_event(row).scope, _frame(position, _columns(row)), row, needed)
 
     @property

@@ -31,7 +31,7 @@ class Listener(Protocol):
     """A listener."""
 
     @property
-    def is_judged(self) -> bool:
+    def is_authorized(self) -> bool:
         """Whether `shown` has to be called, which may block."""
 
     def shown(self, events: Sequence[FeedEvent]) -> list[bool]:
@@ -41,10 +41,10 @@ class Listener(Protocol):
         """
 
 
-class Anybody:
+class UnrestrictedListener:
     """Sees everything, since there is no authorization."""
 
-    is_judged = False
+    is_authorized = False
 
     def shown(self, events: Sequence[FeedEvent]) -> list[bool]:
         """All of them."""
@@ -54,7 +54,7 @@ class Anybody:
 class Operator:
     """Has the token for commands, and sees everything as long as that token is valid."""
 
-    is_judged = True
+    is_authorized = True
 
     def __init__(self, token: str, token_in_force: Callable[[], str]) -> None:
         self._token = token
@@ -70,7 +70,7 @@ class Operator:
 class User:
     """Sees what the authorizer allows the token's user to read. Services see everything."""
 
-    is_judged = True
+    is_authorized = True
 
     def __init__(
         self, token: str, user_of: Callable[[str], tuple[str, frozenset[str]]], authorizer: Authorizer
@@ -113,7 +113,7 @@ class ListenerGate:
                 "the change feed is for users: the token must be from admin.listener_tokens_file, from the issuer at"
                 " authentication.jwt_jwks_url, or the token of commands"
             )
-        identity = self._bearers.known(token) or self._bearers.check(token)
+        identity = self._bearers.cached_identity(token) or self._bearers.check(token)
         return identity.user, identity.groups
 
     def user(self, token: str) -> User:

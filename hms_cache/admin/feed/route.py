@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from hms_cache.admin.access import CHALLENGE, refusal, token_in
 from hms_cache.admin.feed.change_feed import ChangeFeed
 from hms_cache.admin.feed.events import FeedFilter
-from hms_cache.admin.feed.listeners import Anybody, Listener, Operator, UnknownListenerError, is_same
+from hms_cache.admin.feed.listeners import Listener, Operator, UnknownListenerError, UnrestrictedListener, is_same
 from hms_cache.admin.feed.positions import EndReason, FeedEndedError
 from hms_cache.admin.sources import AdminSources
 from hms_cache.authorization.decisions import UndecidedError
@@ -55,7 +55,7 @@ class FeedRoute:
             return PlainTextResponse("messages: true or false\n", 400)
         listener = self._listener(request)
         # A user gets the messages that the metastore port would send; others need the token.
-        if with_messages == "true" and not listener.is_judged:
+        if with_messages == "true" and not listener.is_authorized:
             refused = await refusal(self._sources, request)
             if refused is not None:
                 return refused
@@ -88,7 +88,7 @@ class FeedRoute:
         """Identifies the listener; `ChangeFeed.admit` checks whether it may listen."""
         gate = self._sources.listeners
         if gate is None:
-            return Anybody()
+            return UnrestrictedListener()
         token = token_in(request.headers.get("authorization", ""))
         if is_same(token, self._operators_token()):
             return Operator(token, self._operators_token)

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from hms_cache.admin.access import takes_commands
+from hms_cache.admin.access import accepts_commands
 from hms_cache.admin.pages import formats
 from hms_cache.admin.pages.charts import line_chart, share_bar
 from hms_cache.admin.pages.context import PageContext
@@ -61,7 +61,7 @@ def respond(request: Request, page: Any, template: str, title: str, context: Pag
         uri=context.sources.uri,
         worker=context.siblings.own_index,
         workers=context.siblings.count,
-        takes_commands=takes_commands(context.sources),
+        accepts_commands=accepts_commands(context.sources),
         now_s=context.sources.clock.epoch_s(),
     )
     return Response(text, media_type="text/html")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from hms_cache.app.background import BackgroundTask
+from hms_cache.authorization.cached_groups import CachedGroups, GroupsOf, Principal, no_groups_of
 from hms_cache.authorization.external import ExternalAuthorizer
-from hms_cache.authorization.known_groups import GroupsOf, KnownGroups, Principal, nobody_knows
 from hms_cache.authorization.policy import DIRECTORY_GROUPS, TOKEN_GROUPS, PolicyError
 from hms_cache.authorization.policy_file import PolicyFile
-from hms_cache.authorization.policy_service import PolicyService, ServiceJudge, ServiceOptions
-from hms_cache.authorization.standard_rights import GrantSource, StandardJudge
+from hms_cache.authorization.policy_service import PolicyService, ServiceDecisionSource, ServiceOptions
+from hms_cache.authorization.standard_rights import GrantSource, StandardDecisionSource
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.config import Settings
 from hms_cache.errors import StartupError
@@ -77,7 +77,7 @@ def policy_service(settings: Settings) -> PolicyService | None:
 
 
 def external_authorizer(
-    settings: Settings, grants: GrantSource, service: PolicyService | None, groups: KnownGroups | None
+    settings: Settings, grants: GrantSource, service: PolicyService | None, groups: CachedGroups | None
 ) -> ExternalAuthorizer | None:
     """The authorizer that asks the database or the policy service; None with another provider. `groups`: the
     directory's groups, if they count."""
@@ -89,7 +89,7 @@ def external_authorizer(
             max_age_s = max_age_s or LOGGED_MAX_AGE_S
         max_age_s, groups_of = _with_groups(groups, max_age_s)
         return ExternalAuthorizer(
-            lambda user, of_token: StandardJudge(
+            lambda user, of_token: StandardDecisionSource(
                 grants, Principal(user, of_token, groups_of), is_service=user in services
             ),
             max_age_s,
@@ -97,16 +97,16 @@ def external_authorizer(
     if service is not None:
         max_age_s, groups_of = _with_groups(groups, given.opa_max_age_s)
         return ExternalAuthorizer(
-            lambda user, of_token: ServiceJudge(service, Principal(user, of_token, groups_of)), max_age_s
+            lambda user, of_token: ServiceDecisionSource(service, Principal(user, of_token, groups_of)), max_age_s
         )
     return None
 
 
-def _with_groups(groups: KnownGroups | None, max_age_s: float) -> tuple[float, GroupsOf]:
+def _with_groups(groups: CachedGroups | None, max_age_s: float) -> tuple[float, GroupsOf]:
     """The maximum age of decisions, and the source of their groups: asked for each decision if decisions do not outlive
     groups."""
     if groups is None:
-        return max_age_s, nobody_knows
+        return max_age_s, no_groups_of
     return (groups.max_age_s, groups.of) if max_age_s >= groups.max_age_s else (max_age_s, groups.recent)
 
 

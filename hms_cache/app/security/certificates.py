@@ -57,19 +57,19 @@ def end_of_certificate_s(settings: ServerSettings) -> float | None:
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE
     try:
-        certificate = shake_hands(context, trusting, None).getpeercert(binary_form=True)
+        certificate = handshake(context, trusting, None).getpeercert(binary_form=True)
         assert certificate is not None, "every server shows one"
         trusting.load_verify_locations(cadata=certificate)
         trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         trusting.verify_flags |= ssl.VerifyFlags(_NO_CHECK_TIME)
         trusting.verify_mode = ssl.CERT_REQUIRED
-        shown = shake_hands(context, trusting, None).getpeercert()
+        shown = handshake(context, trusting, None).getpeercert()
     except ssl.SSLError:
         return None
     return float(ssl.cert_time_to_seconds(str(shown["notAfter"]))) if shown else None
 
 
-def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None) -> ssl.SSLObject:
+def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None) -> ssl.SSLObject:
     """The client's end after a handshake in memory. Raises ssl.SSLError."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     client_end = client.wrap_bio(to_client, to_server, server_hostname=name)

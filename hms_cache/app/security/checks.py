@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from hms_cache.app.security.authentication import directory_options, kerberos_options
 from hms_cache.app.security.authorization import authenticates, policy_file, policy_service, require_authentication
-from hms_cache.app.security.certificates import ENDS_SOON_S, server_context, shake_hands
+from hms_cache.app.security.certificates import ENDS_SOON_S, handshake, server_context
 from hms_cache.app.security.expiry import DAY_S
 from hms_cache.app.security.groups import directory_groups
 from hms_cache.app.security.http_port import key_set
@@ -173,14 +173,14 @@ def _check_certificate(findings: Findings, settings: Settings) -> None:
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE
-    certificate = shake_hands(context, trusting, None).getpeercert(binary_form=True)
+    certificate = handshake(context, trusting, None).getpeercert(binary_form=True)
     assert certificate is not None, "every server shows one"
     # Only the certificate itself is trusted: this leaves the checks of dates and names.
     trusting.load_verify_locations(cadata=certificate)
     trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     trusting.verify_mode = ssl.CERT_REQUIRED
     try:
-        shown = shake_hands(context, trusting, None).getpeercert()
+        shown = handshake(context, trusting, None).getpeercert()
     except ssl.SSLCertVerificationError as error:
         findings.error(
             f"clients will refuse the certificate {file}: {error.verify_message}",
@@ -197,7 +197,7 @@ def _check_certificate(findings: Findings, settings: Settings) -> None:
     name = socket.getfqdn().lower()
     trusting.check_hostname = True
     try:
-        shake_hands(context, trusting, name)
+        handshake(context, trusting, name)
     except ssl.SSLCertVerificationError:
         found: Any = shown.get("subjectAltName", ())
         names = ", ".join(value for _, value in found)

@@ -38,7 +38,7 @@ class _End(ABC):
         self._gauge = gauge
         self._clock = clock
         self._reported_s = float("-inf")
-        self._take(self._read(settings))
+        self._apply(self._read(settings))
 
     @abstractmethod
     def _read(self, settings: Settings) -> float | None:
@@ -48,9 +48,9 @@ class _End(ABC):
         """For a reload: reads the current files, and returns a function that applies the result. Raises StartupError
         without a change."""
         ends_s = self._read(settings)
-        return lambda: self._take(ends_s)
+        return lambda: self._apply(ends_s)
 
-    def _take(self, ends_s: float | None) -> None:
+    def _apply(self, ends_s: float | None) -> None:
         self._ends_s = ends_s
         self._gauge.set(ends_s or 0)
 

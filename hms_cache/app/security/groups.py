@@ -8,8 +8,8 @@ from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.directory_filters import PartlyAnsweredError
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authentication.system_groups import SystemGroups
+from hms_cache.authorization.cached_groups import CachedGroups
 from hms_cache.authorization.decisions import UndecidedError, UserUndecidedError
-from hms_cache.authorization.known_groups import KnownGroups
 from hms_cache.config import Settings
 from hms_cache.errors import StartupError
 
@@ -17,7 +17,7 @@ SYSTEM_MAX_AGE_S = 60.0
 """Maximum age of the system's groups; the default for a directory's is the same."""
 
 
-def directory_groups(settings: Settings) -> KnownGroups | None:
+def directory_groups(settings: Settings) -> CachedGroups | None:
     """Groups of the directory; None if nothing uses them. Raises StartupError."""
     authorizes = settings.authorization.directory_groups
     if not authorizes and settings.authentication.proxy_groups != "directory":
@@ -45,12 +45,12 @@ def directory_groups(settings: Settings) -> KnownGroups | None:
         except AuthenticationError as error:
             raise UndecidedError(str(error)) from error
 
-    return KnownGroups(read_groups, settings.authorization.directory_groups_max_age_s)
+    return CachedGroups(read_groups, settings.authorization.directory_groups_max_age_s)
 
 
-def groups_for_proxies(directory: KnownGroups | None) -> GroupsOf:
+def groups_for_proxies(directory: CachedGroups | None) -> GroupsOf:
     """For `ProxyUsers`: groups of the directory, otherwise of the system."""
-    known = directory or KnownGroups(_of_system(SystemGroups()), SYSTEM_MAX_AGE_S)
+    known = directory or CachedGroups(_of_system(SystemGroups()), SYSTEM_MAX_AGE_S)
 
     def groups_of(user: str) -> frozenset[str]:
         try:

@@ -22,6 +22,6 @@ def listener_tokens(settings: Settings) -> ListenerTokens:
 def new_listener_tokens(tokens: ListenerTokens, settings: Settings) -> Callable[[], None]:
     """Reads the file now, and returns a function that applies the result. Raises StartupError without a change."""
     try:
-        return partial(tokens.take, tokens.read(settings.admin.listener_tokens_file))
+        return partial(tokens.replace_tokens, tokens.read(settings.admin.listener_tokens_file))
     except ListenerTokensError as error:
         raise StartupError(f"admin.listener_tokens_file: {error}", remedy=_REMEDY) from error

@@ -110,11 +110,11 @@ class Ports:
             if port.tls is not None and one.tls_certificate_file is not None
         ]
 
-        def take() -> None:
+        def install() -> None:
             for tls, context in renewed:
                 tls.context = context
 
-        return take
+        return install
 
     def handshakes(self) -> Mapping[tuple[str, ...], float]:
         """Outcomes of TLS handshakes, over all ports."""

@@ -23,7 +23,7 @@ def temporary_directory(prefix: str, parent: str) -> Iterator[Path]:
     Processes forked meanwhile keep it in use.
     """
     with ExitStack() as stack:
-        _remove_left(parent, prefix)
+        _remove_leftovers(parent, prefix)
         made = tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
         directory = Path(stack.enter_context(made))
         with suppress(OSError):  # on a file system without locks, such directories stay
@@ -40,7 +40,7 @@ def _lock(directory: Path, stack: ExitStack) -> None:
     unnamed.rename(directory / _LOCK)
 
 
-def _remove_left(parent: str, prefix: str) -> None:
+def _remove_leftovers(parent: str, prefix: str) -> None:
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):

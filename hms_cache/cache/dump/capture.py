@@ -101,7 +101,7 @@ def _copies(cache: SharedCache, keys: Sequence[Key]) -> Iterator[CapturedEntry]:
         entry = cache.entry(key)
         if entry is None:
             continue
-        facets = {facet: _copy(value) for facet, value in entry.facets.items() if not _is_left_out(value)}
+        facets = {facet: _copy(value) for facet, value in entry.facets.items() if not _is_omitted(value)}
         yield CapturedEntry(
             key,
             facets,
@@ -119,7 +119,7 @@ def _without(captured: Sequence[CapturedEntry], changed: Set[Key]) -> list[Captu
     return [one for one in captured if one.key not in changed]
 
 
-def _is_left_out(value: Any) -> bool:
+def _is_omitted(value: Any) -> bool:
     return isinstance(value, PartitionSet) and len(value.missing) > MAX_MISSING
 
 

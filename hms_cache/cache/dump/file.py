@@ -63,7 +63,7 @@ class DumpWriter:
 
     def __init__(self, path: Path, pause: Callable[[int], None] = lambda written: None) -> None:
         """Raises OSError. If another process writes a dump of the same name meanwhile, it replaces the new file, and
-        `take_name` fails."""
+        `replace_previous` fails."""
         self._path = path
         self._pause = pause
         self._new = path.with_name(path.name + ".new")
@@ -99,7 +99,7 @@ class DumpWriter:
         self.write(LAST, {"sections": self._sections})
         os.fsync(self._file.fileno())
 
-    def take_name(self) -> None:
+    def replace_previous(self) -> None:
         """Replaces the previous file by the finished one. Raises OSError."""
         if not self._is_there():
             raise OSError("another server writes to it: give each server a file of its own")

@@ -85,7 +85,7 @@ class Restore:
             self._position = place.event_id
             self._read_small()
             # The poller has not started: every event after P finds the slots.
-            self._take_slots(later)
+            self._reserve_slots(later)
         except FileNotFoundError:
             return None
         except (BadDump, OSError) as error:
@@ -235,7 +235,7 @@ class Restore:
         self.bytes += weight
         return True
 
-    def _take_slots(self, keys: list[Key]) -> None:
+    def _reserve_slots(self, keys: list[Key]) -> None:
         assert self._reader is not None
         sections = [section for section in self._reader.sections if section.kind == PARTITIONS]
         if len(sections) != len(keys):

@@ -38,13 +38,13 @@ def write_dump(
     captured: Capture,
     identity: Identity,
     pause: Callable[[int], None],
-    take_name: Callable[[Callable[[], None]], None] = lambda replace: replace(),
+    replace_previous: Callable[[Callable[[], None]], None] = lambda replace: replace(),
 ) -> int:
     """Replaces the file and returns its size in bytes. Raises OSError, and whatever the two callables raise; then the
     previous file remains.
 
     :param pause: is called after each write with its number of bytes.
-    :param take_name: calls its argument, which replaces the file.
+    :param replace_previous: calls its argument, which replaces the file.
     """
     place = captured.place
     with DumpWriter(path, pause) as writer:
@@ -72,7 +72,7 @@ def write_dump(
             tree = {"key": _key(one.key), "set": encode_set(one.facets[Facet.PARTITIONS], blobs)}
             writer.write(PARTITIONS, tree, blobs)
         writer.finish()
-        take_name(writer.take_name)
+        replace_previous(writer.replace_previous)
         return writer.bytes
 
 

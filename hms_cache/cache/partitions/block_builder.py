@@ -253,10 +253,10 @@ class BlockBuilder:
                 return base, location[len(base) :]
         return b"", location
 
-    def _new_kind(self, kind: Any, is_taken: bool) -> int | None:
-        """Adds a template. `is_taken`: the existing template of the kind belongs to a block, and this partition does
+    def _new_kind(self, kind: Any, is_in_use: bool) -> int | None:
+        """Adds a template. `is_in_use`: the existing template of the kind belongs to a block, and this partition does
         not fit."""
-        if is_taken:
+        if is_in_use:
             kind = (*kind, "not of the block")
             number = self._numbers.get(kind)
             if number is not None:

@@ -44,7 +44,7 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition, StorageDescriptor
 from hms_cache.values import frozen
 
-MAX_JUDGED = 500
+MAX_CHECKED = 500
 """Missing partitions for which a selection is evaluated, under the cache's lock: some milliseconds."""
 
 MAX_GAPS = 16
@@ -234,23 +234,23 @@ def gaps_of(held: PartitionSet, selection: PartitionSelection | PreparedSelectio
 def missing_of(held: PartitionSet, selection: PartitionSelection | PreparedSelection) -> list[Values]:
     """The missing partitions that the selection may include, by name: without them, it can be evaluated exactly.
 
-    If there are more than `MAX_JUDGED`, all of them, unordered, since memory is locked meanwhile: reading them together
-    costs less than evaluating each. Those of the default partition are always included: an event does not say whether
-    the value is stored as an empty text, which makes a difference to selections. Raises SelectionError.
+    If there are more than `MAX_CHECKED`, all of them, unordered, since memory is locked meanwhile: reading them
+    together costs less than evaluating each. Those of the default partition are always included: an event does not say
+    whether the value is stored as an empty text, which makes a difference to selections. Raises SelectionError.
     """
     missing = held.missing
-    if not missing or len(missing) > MAX_JUDGED:
+    if not missing or len(missing) > MAX_CHECKED:
         return list(missing)
     prepared = _prepared(selection)
     if isinstance(prepared.selection, ByNames):
         named = prepared.names.ordered
         return sorted(one for one in missing if _EMPTY.intersection(one) or is_among(named, held.name_of(one)))
-    judged_values = [values for values in missing if not _EMPTY.intersection(values)]
-    stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in judged_values]
-    judged = _select(PartitionSet(held.keys, stand_ins, complete=True), prepared)
-    if judged.has_unknown:
+    checked_values = [values for values in missing if not _EMPTY.intersection(values)]
+    stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in checked_values]
+    checked = _select(PartitionSet(held.keys, stand_ins, complete=True), prepared)
+    if checked.has_unknown:
         return sorted(missing)
-    selected = {tuple(values) for values in judged.partitions.values()}
+    selected = {tuple(values) for values in checked.partitions.values()}
     return sorted(values for values in missing if _EMPTY.intersection(values) or values in selected)
 
 

@@ -34,7 +34,7 @@ def shared_block(block: PartitionBlock, files: MemoryFiles) -> PartitionBlock | 
     file is available."""
     if not is_worth_sharing(block) or files.is_paused:
         return None
-    outline, runs = _taken_apart(block)
+    outline, runs = _split_runs(block)
     mapped = files.hold(runs)
     return outline.block_in(mapped) if mapped is not None else None
 
@@ -69,11 +69,11 @@ class BlockOutline:
 
 def outline_in_new_file(block: PartitionBlock) -> tuple[BlockOutline, NewFile]:
     """The block in a file that belongs to the caller. Raises OSError or ValueError if there is no memory."""
-    outline, runs = _taken_apart(block)
+    outline, runs = _split_runs(block)
     return outline, make_file(runs)
 
 
-def _taken_apart(block: PartitionBlock) -> tuple[BlockOutline, list[memoryview]]:
+def _split_runs(block: PartitionBlock) -> tuple[BlockOutline, list[memoryview]]:
     runs: list[memoryview] = []
     lengths: list[int] = []
 

@@ -19,7 +19,7 @@ from hms_cache.cache.partitions.selection import (
     select_partitions,
 )
 from hms_cache.cache.reads.cached_entity import CachedEntity
-from hms_cache.cache.reads.cached_validity import is_no_list, judging_list
+from hms_cache.cache.reads.cached_validity import checked_list, is_no_list
 from hms_cache.cache.reads.prepared_selections import prepared_selection
 from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
@@ -39,7 +39,7 @@ from hms_cache.store.contract.partitions import (
     PartitionReads,
 )
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
-from hms_cache.store.partition_store import judge_partition
+from hms_cache.store.partition_store import check_statistics_of_partition
 from hms_cache.store.partitions.projections import project_partitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition, PartitionValuesRow
 
@@ -63,7 +63,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             refused = _needs_store(entry, grantee, version.valid_write_ids)
             if refused is not None:
                 return refused
-            reader = judging_list(entry, version.valid_write_ids)
+            reader = checked_list(entry, version.valid_write_ids)
             held = entry.facets.get(Facet.PARTITIONS)
             if held is not None:
                 try:
@@ -75,7 +75,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                 found = segment.find_name(name)
                 if found is not None:
                     if reader is not None:
-                        judge_partition(found, reader)
+                        check_statistics_of_partition(found, reader)
                     return found
                 if segment.complete and wanted not in segment.missing:
                     # There is none; the store raises the error that clients know.
@@ -104,7 +104,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             refused = _needs_store(entry, grantee, valid_write_ids)
             if refused is not None:
                 return refused
-            reader = judging_list(entry, valid_write_ids)
+            reader = checked_list(entry, valid_write_ids)
             return partial(_partition_answer, select_partitions(held, prepared, query.max_parts), projection, reader)
 
         selects_all = isinstance(query.selection, AllPartitions) and query.max_parts < 0
@@ -229,10 +229,10 @@ def _partition_answer(
     """`reader`: the write-id list by which the statistics are judged."""
     partitions = selected.partitions
     if reader is not None:
-        judged = partitions.structs()
-        for partition in judged:
-            judge_partition(partition, reader)
-        found = judged if projection is None else project_partitions(judged, projection)
+        checked = partitions.structs()
+        for partition in checked:
+            check_statistics_of_partition(partition, reader)
+        found = checked if projection is None else project_partitions(checked, projection)
         return PartitionAnswer(found, selected.has_unknown)
     if projection is not None:
         return PartitionAnswer(project_partitions(partitions.structs(), projection), selected.has_unknown)

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.cached_validity import (
+    checked_aggregate,
+    checked_partition_statistics,
+    checked_table_statistics,
     invalid_among,
     is_no_list,
-    judged_aggregate,
-    judged_partition_statistics,
-    judged_table_statistics,
     named_partitions,
     requested_partitions,
 )
@@ -57,7 +57,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             if isinstance(held, Need | Bypass):
                 return held
             found = statistics_of_table(held, frozen_table(entry), wanted, query.engine)
-            return judged_table_statistics(entry, found, version.valid_write_ids)
+            return checked_table_statistics(entry, found, version.valid_write_ids)
 
         def from_store() -> ColumnStatistics:
             return self._store.get_table_column_statistics(query)
@@ -82,7 +82,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             return partial(statistics_of_table_partitions, chosen, frozen_table(entry), query.engine)
 
         return self._about_partitions(
-            "partition_statistics", query, statistics_key[1], find, from_store, judged_partition_statistics
+            "partition_statistics", query, statistics_key[1], find, from_store, checked_partition_statistics
         )
 
     def get_aggregate_statistics(self, query: StatisticsQuery, partition_names: Sequence[str]) -> AggrStats:
@@ -96,7 +96,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             return _need(cache, entry, Facet.PARTITION_STATISTICS, statistics_key) if found is None else lambda: found
 
         return self._about_partitions(
-            "aggregate_statistics", query, statistics_key[1], find, from_store, judged_aggregate
+            "aggregate_statistics", query, statistics_key[1], find, from_store, checked_aggregate
         )
 
     def _about_partitions(
@@ -106,11 +106,11 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         partition_names: Sequence[str],
         find: Callable[[SharedCache, Entry], Callable[[], T] | Need | Bypass],
         from_store: Callable[[], T],
-        judged: Callable[[T, frozenset[str]], T],
+        checked: Callable[[T, frozenset[str]], T],
     ) -> T:
         """What `find` finds in the entry, if no partition of the table has changed since it was loaded.
 
-        `judged` turns it into the answer for a reader with a write-id list, given the partitions whose statistics the
+        `checked` turns it into the answer for a reader with a write-id list, given the partitions whose statistics the
         reader must not use. It is selected under the cache's lock, and the answer is made without it.
         """
         key, version = query.table, query.version
@@ -128,7 +128,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             if isinstance(found, Need) or isinstance(selected, Need):
                 parts = (selected, found)
                 return Need(tuple(wanted for one in parts if isinstance(one, Need) for wanted in one.wanted))
-            return lambda: judged(found(), invalid_among(selected, valid_write_ids))
+            return lambda: checked(found(), invalid_among(selected, valid_write_ids))
 
         return self._reading.answer_made(
             kind, from_memory, from_store, facet=Facet.PARTITION_STATISTICS, table=key, version=version
@@ -150,7 +150,7 @@ def _columns_held(
 def _need(cache: SharedCache, entry: Entry, facet: Facet, statistics_key: tuple[Any, ...]) -> Need | Bypass:
     """What has to be loaded for a question, unless the answer is known to be too large."""
     wanted = Wanted(entry.key, facet, statistics_key)
-    too_large = cache.large_questions.get((entry.key, facet))
+    too_large = cache.large_keys.get((entry.key, facet))
     if too_large and hash(wanted) in too_large:
         return Bypass(Reason.INCOMPLETE)
     return Need((wanted,))

@@ -24,7 +24,7 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.tables import TableReads
 from hms_cache.store.rows.statistics_validity import parse_write_ids
-from hms_cache.store.tables.table_store import judge_statistics
+from hms_cache.store.tables.table_store import check_statistics_by_list
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table, TableMeta
 
 TableNames = dict[str, TableMeta]
@@ -168,5 +168,5 @@ def _for_request(entry: Entry, valid_write_ids: str | None) -> Table | Bypass:
         if parse_write_ids(valid_write_ids).is_no_list:
             return Bypass(Reason.UNSUPPORTED_FIELD)
         table.parameters = dict(table.parameters or {})
-        judge_statistics(table, valid_write_ids)
+        check_statistics_by_list(table, valid_write_ids)
     return table

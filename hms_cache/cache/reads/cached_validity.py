@@ -28,32 +28,32 @@ def is_no_list(valid_write_ids: str | None) -> bool:
     return valid_write_ids is not None and parse_write_ids(valid_write_ids).is_no_list
 
 
-def judging_list(entry: Entry, valid_write_ids: str | None) -> str | None:
+def checked_list(entry: Entry, valid_write_ids: str | None) -> str | None:
     """The write-id list by which statistics of the table's partitions are judged; None: they are not judged."""
     return valid_write_ids if entry.is_transactional else None
 
 
-def judged_table_statistics(entry: Entry, found: ColumnStatistics, valid_write_ids: str | None) -> ColumnStatistics:
+def checked_table_statistics(entry: Entry, found: ColumnStatistics, valid_write_ids: str | None) -> ColumnStatistics:
     """The columns' statistics as the store answers them to a reader with this list."""
     if valid_write_ids is None:
         return found
     table = frozen_table(entry)
-    judged = copy.copy(found)
-    judged.isStatsCompliant = not entry.is_transactional or are_statistics_valid(
+    checked = copy.copy(found)
+    checked.isStatsCompliant = not entry.is_transactional or are_statistics_valid(
         table.parameters or {}, table.writeId, valid_write_ids
     )
-    return judged
+    return checked
 
 
-def judged_partition_statistics(found: Sequence[ColumnStatistics], invalid: frozenset[str]) -> list[ColumnStatistics]:
+def checked_partition_statistics(found: Sequence[ColumnStatistics], invalid: frozenset[str]) -> list[ColumnStatistics]:
     """The same for partitions; `invalid` names those whose statistics the reader must not use."""
-    judged = [copy.copy(one) for one in found]
-    for one in judged:
+    checked = [copy.copy(one) for one in found]
+    for one in checked:
         one.isStatsCompliant = one.statsDesc.partName not in invalid
-    return judged
+    return checked
 
 
-def judged_aggregate(found: AggrStats, invalid: frozenset[str]) -> AggrStats:
+def checked_aggregate(found: AggrStats, invalid: frozenset[str]) -> AggrStats:
     """The same for an aggregate: nothing, if the statistics of one of the partitions must not be used."""
     return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False) if invalid else found
 

@@ -13,7 +13,7 @@ from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.warming.background_loads import BackgroundLoads, Way
+from hms_cache.cache.warming.background_loads import BackgroundLoads, LoadDecision
 from hms_cache.cache.warming.load_shares import LoadLimitReached
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -195,11 +195,11 @@ class Reading:
                 # No catalog has such a name. But with Hive's script for MySQL, names that differ in accents are found
                 # by it, and no event would contain this name.
                 return self._from_store(kind, Reason.EXCLUDED, from_store)
-            way = self._way_of(table, facet, found, selects_all)
-            if way is Way.PASS_THROUGH:
+            decision = self._decide(table, facet, found, selects_all)
+            if decision is LoadDecision.PASS_THROUGH:
                 return self._from_store(kind, Reason.NOT_HELD, from_store)
             reason = Reason.MISS
-            if not self._load(found, facet, way):
+            if not self._load(found, facet, decision):
                 break
         return self._from_store(kind, Reason.INCOMPLETE, from_store)
 
@@ -369,30 +369,30 @@ class Reading:
         except Exception:
             return None
 
-    def _way_of(self, table: TableName | None, facet: Facet, need: Need, selects_all: bool) -> Way:
+    def _decide(self, table: TableName | None, facet: Facet, need: Need, selects_all: bool) -> LoadDecision:
         """How to get what is missing, which may be more than the read asked for (P12)."""
         if not call_context.fills_cache or any(map(self._is_cooling_down, need.wanted)):
-            return Way.PASS_THROUGH
+            return LoadDecision.PASS_THROUGH
         if table is None or facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
-            return Way.LOAD
+            return LoadDecision.LOAD
         if selects_all:
-            return Way.PASS_THROUGH if self.background.is_loading(table) else Way.LOAD
+            return LoadDecision.PASS_THROUGH if self.background.is_loading(table) else LoadDecision.LOAD
         try:
-            return self.background.way_of(table, need.wanted, need.gaps)
+            return self.background.decide(table, need.wanted, need.gaps)
         except DatabaseUnavailableError:
             raise
         except Exception as error:
             _log.fault("how large a table is could not be found out", error)
-            return Way.PASS_THROUGH
+            return LoadDecision.PASS_THROUGH
 
     def _is_cooling_down(self, wanted: Wanted) -> bool:
         """Whether these are lists of names that change too often to be worth loading."""
         is_of_names = wanted.facet is Facet.TABLE_NAMES and isinstance(wanted.key, DatabaseName)
         return is_of_names and not self.loader.name_list_cooldowns.is_over(cast(DatabaseName, wanted.key))
 
-    def _load(self, need: Need, facet: Facet, way: Way) -> bool:
+    def _load(self, need: Need, facet: Facet, decision: LoadDecision) -> bool:
         wanted = need.wanted
-        is_few = way is Way.LOAD_FEW and facet is Facet.PARTITIONS
+        is_few = decision is LoadDecision.LOAD_FEW and facet is Facet.PARTITIONS
         if is_few and [one.facet for one in wanted] == [Facet.TABLE]:
             # Its partitions are missing, too, and are loaded with it.
             wanted = (*wanted, Wanted(wanted[0].key, Facet.PARTITIONS))

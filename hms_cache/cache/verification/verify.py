@@ -169,8 +169,8 @@ class _Comparison:
             with self._store.snapshot() as snapshot:
                 stored = read(before)
                 fence = snapshot().event_id
-                judges = {request: self._replies(request) for request in requests if self._replies is not None}
-            if not self._loader.bring_up_to(fence):
+                repliers = {request: self._replies(request) for request in requests if self._replies is not None}
+            if not self._loader.apply_up_to(fence):
                 self.report.undecided += 1
                 return None
             with cache.view():
@@ -180,12 +180,12 @@ class _Comparison:
                     self.report.undecided += 1
                     return None
                 held = _copy(entry)
-                kept = {request: cache.answers.find(request) for request in judges if request in entry.answers}
+                kept = {request: cache.answers.find(request) for request in repliers if request in entry.answers}
         finally:
             cache.end_load(slot)
         label = key if isinstance(key, str) else ".".join(key)
         for request, answer in kept.items():
-            difference = judges[request](answer.render(_SEQUENCE)) if answer is not None else None
+            difference = repliers[request](answer.render(_SEQUENCE)) if answer is not None else None
             self.report.compared["replies"] += 1
             if difference is not None:
                 self.report.differences.append(f"{label}: a kept reply differs: {difference}")
@@ -199,8 +199,7 @@ def _copy(entry: Entry) -> Held:
     for facet in (Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS):
         if facet in facets:
             facets[facet] = {
-                question: dict(answer) if isinstance(answer, dict) else answer
-                for question, answer in facets[facet].items()
+                key: dict(answer) if isinstance(answer, dict) else answer for key, answer in facets[facet].items()
             }
     partitions = facets.get(Facet.PARTITIONS)
     held = partitions if isinstance(partitions, PartitionSet) else None

@@ -95,16 +95,19 @@ def read_table(store: StoreReads, key: TableName, held: Held) -> Stored:
         ValidWriteIdList.parse(text) if text is not None else None,
         {
             facet: {
-                question: _read_statistics(store, key, facet, question, answer) for question, answer in answers.items()
+                statistics_key: _read_statistics(store, key, facet, statistics_key, answer)
+                for statistics_key, answer in answers.items()
             }
             for facet, answers in held.statistics().items()
         },
     )
 
 
-def _read_statistics(store: StoreReads, key: TableName, facet: Facet, question: tuple[Any, ...], held: Any) -> Any:
+def _read_statistics(
+    store: StoreReads, key: TableName, facet: Facet, statistics_key: tuple[Any, ...], held: Any
+) -> Any:
     """The store's answer to a question whose answer is held, in the same shape; None when it refuses the question."""
-    engine, names, *rest = question
+    engine, names, *rest = statistics_key
     try:
         if not isinstance(held, dict):
             return store.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*key), rest[0], engine), names)
@@ -129,9 +132,11 @@ def table_differences(key: TableName, held: Held, stored: Stored) -> Iterator[st
     if constraints is not None and constraints != stored.constraints:
         yield f"{label}: constraints differ: held {constraints}, database {stored.constraints}"
     for facet, answers in held.statistics().items():
-        for question, answer in answers.items():
-            if question in stored.statistics[facet]:  # or asked for since
-                yield from _statistics_differences(label, question, answer, stored.statistics[facet][question])
+        for statistics_key, answer in answers.items():
+            if statistics_key in stored.statistics[facet]:  # or asked for since
+                yield from _statistics_differences(
+                    label, statistics_key, answer, stored.statistics[facet][statistics_key]
+                )
     partitions = held.facets.get(Facet.PARTITIONS)
     if isinstance(partitions, PartitionSet) and held.partitions is not None:
         structs = dict(zip(held.partitions.names(), held.partitions.structs(), strict=True))
@@ -159,8 +164,8 @@ def _own_differences(label: str, held: Held, stored: Stored, table: Table) -> It
         yield f"{label}: the write-id tag says too much: held {held.tag}, database {stored.tag}"
 
 
-def _statistics_differences(label: str, question: tuple[Any, ...], held: Any, stored: Any) -> Iterator[str]:
-    engine, names, *rest = question
+def _statistics_differences(label: str, statistics_key: tuple[Any, ...], held: Any, stored: Any) -> Iterator[str]:
+    engine, names, *rest = statistics_key
     of = f"{len(names)} partitions" if names else "the table"
     if not isinstance(held, dict):
         if stored is None or _encoded(held) != _encoded(stored):

@@ -83,7 +83,7 @@ class _Requested(NamedTuple):
     gaps: dict[NameRange, None]
 
 
-class Way(Enum):
+class LoadDecision(Enum):
     """How to answer a read of partitions that are not held."""
 
     PASS_THROUGH = "by the store"
@@ -122,7 +122,7 @@ class BackgroundLoads:
         self.loaded = 0
         """Tables that were loaded this way."""
 
-    def way_of(self, table: TableName, wanted: Sequence[Wanted], gaps: Sequence[NameRange] = ()) -> Way:
+    def decide(self, table: TableName, wanted: Sequence[Wanted], gaps: Sequence[NameRange] = ()) -> LoadDecision:
         """How to answer a read of partitions that needs more than is held. A table that is worth it is queued. `gaps`:
         ranges that the read needs and that are not held.
 
@@ -130,12 +130,12 @@ class BackgroundLoads:
         """
         of_partitions = [one for one in wanted if one.facet in (Facet.TABLE, Facet.PARTITIONS)]
         if not of_partitions or self._is_refill(table, of_partitions):
-            return Way.LOAD
+            return LoadDecision.LOAD
         count = self._count_unless_large(table)
         if count is not None:
-            return Way.LOAD_FEW if count <= MAX_FEW else Way.LOAD
+            return LoadDecision.LOAD_FEW if count <= MAX_FEW else LoadDecision.LOAD
         self._enqueue(table, [values for one in of_partitions for values in one.detail], gaps)
-        return Way.PASS_THROUGH
+        return LoadDecision.PASS_THROUGH
 
     def is_loading(self, table: TableName) -> bool:
         """Whether all partitions of the table are being loaded, with rests: no read should wait for that."""
@@ -234,7 +234,7 @@ class BackgroundLoads:
         with self._lock:
             self._loading = table
         try:
-            return self._loader.load([Wanted(table, Facet.PARTITIONS)], unhurried=True)
+            return self._loader.load([Wanted(table, Facet.PARTITIONS)], throttled=True)
         finally:
             now_s, after = self._clock.monotonic_s(), self._cache.evictions
             with self._lock:
@@ -259,7 +259,7 @@ class BackgroundLoads:
                 return number > 0
             before = gap
             window = Window(gap, max(gap.first, covered.first), most)
-            if not self._loader.load([Wanted(table, Facet.PARTITIONS, (window,))], unhurried=True):
+            if not self._loader.load([Wanted(table, Facet.PARTITIONS, (window,))], throttled=True):
                 return number > 0
         return True
 

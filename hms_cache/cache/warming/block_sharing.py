@@ -28,7 +28,7 @@ class BlockSharing:
 
     def step(self) -> bool:
         """Shares the blocks of one table; False: there is none at the moment."""
-        found = self._take()
+        found = self._next_table()
         if found is None:
             if self._has_shared:
                 self._has_shared = False
@@ -42,7 +42,7 @@ class BlockSharing:
                     segment.replace_block(block, made)
         return True
 
-    def _take(self) -> list[tuple[Segment, PartitionBlock]] | None:
+    def _next_table(self) -> list[tuple[Segment, PartitionBlock]] | None:
         """The segments of the next table that are in this process's own memory. Tables wait while no file is
         available."""
         if self._files.is_paused:

@@ -28,7 +28,7 @@ Subject = DatabaseName | TableName
 
 class _Cooldown(NamedTuple):
     until_s: float
-    took_s: float
+    duration_s: float
     """Duration of the load before it."""
     times: int
     evictions: int
@@ -51,11 +51,11 @@ class Cooldowns:
         and now."""
         before = self._cooldowns.pop(subject, None)
         times = self._shortest_times
-        is_soon = before is not None and began_s - before.until_s < SOON_TIMES * before.took_s
+        is_soon = before is not None and began_s - before.until_s < SOON_TIMES * before.duration_s
         if before is not None and is_soon and before.evictions == evictions_before:
             times = min(before.times * LENGTHENING, self._longest_times)
-        took_s = now_s - began_s
-        self._cooldowns[subject] = _Cooldown(now_s + times * took_s, took_s, times, evictions)
+        duration_s = now_s - began_s
+        self._cooldowns[subject] = _Cooldown(now_s + times * duration_s, duration_s, times, evictions)
         if len(self._cooldowns) > MAX_REMEMBERED:
             self._cooldowns.popitem(last=False)
 

@@ -26,15 +26,15 @@ def add_part(entry: Entry, item: Loaded, max_bytes: int, named: Set[Values] = fr
         return _place_segments(entry, item.value, named)
     if isinstance(item.value, SomePartitions):
         return _add_partitions(entry, item.value)
-    question = item.question
+    statistics_key = item.statistics_key
     found = entry.facets.get(item.facet)
     held: StatisticsHeld = found if found is not None else StatisticsHeld()
-    if not held.has_room_for(question, item.added_weight, max_bytes):
+    if not held.has_room_for(statistics_key, item.added_weight, max_bytes):
         return None
     if item.is_aggregate:
-        held.add_aggregate(question, item.value, item.weight, item.question_weight, item.partitions)
+        held.add_aggregate(statistics_key, item.value, item.weight, item.key_weight, item.partitions)
     else:
-        held.add(question, item.value, item.question_weight, item.partitions)
+        held.add(statistics_key, item.value, item.key_weight, item.partitions)
     entry.facets[item.facet] = held
     return held.weight
 

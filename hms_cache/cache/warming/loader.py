@@ -89,12 +89,12 @@ class Loader:
         self.refused = 0
         """Loads that showed an older state, or another server, than the cache has."""
 
-    def load(self, wanted: Iterable[Wanted], *, unhurried: bool = False, is_few: bool = False) -> bool:
+    def load(self, wanted: Iterable[Wanted], *, throttled: bool = False, is_few: bool = False) -> bool:
         """Loads what no other thread is loading, and waits for the rest. True if that came in time and everything
         loaded here was kept.
 
         A read waits for nothing it does not need (P12): what another thread loads together with other things is loaded
-        here, too. `unhurried`: rests after each page of partitions, for loads that no call waits for. `is_few`: the
+        here, too. `throttled`: rests after each page of partitions, for loads that no call waits for. `is_few`: the
         tables are known to have few partitions.
 
         Raises what the store raises, except NoSuchObjectException: the lists of names show what does not exist.
@@ -106,8 +106,8 @@ class Loader:
         mine, others = self._divided(wanted)
         try:
             reads = self._reads
-            read = reads.read_unhurried if unhurried else reads.read_few if is_few else reads.read
-            kept = self._load(mine.wanted, read, is_awaited=not unhurried) if mine.wanted else True
+            read = reads.read_throttled if throttled else reads.read_few if is_few else reads.read
+            kept = self._load(mine.wanted, read, is_awaited=not throttled) if mine.wanted else True
         finally:
             self._end(mine)
         if others:
@@ -153,7 +153,7 @@ class Loader:
         try:
             self.loads += 1
             found = _read_twice(read, wanted)
-            if not self.bring_up_to(found.fence) and (is_awaited or not self._wait_for(found.fence)):
+            if not self.apply_up_to(found.fence) and (is_awaited or not self._wait_for(found.fence)):
                 # A client may have seen more than is applied: the floor keeps later reads from going back (P3).
                 if self._is_of_this_history(slots.values(), found):
                     self._freshness.raise_floor(found.fence, generation)
@@ -163,9 +163,9 @@ class Loader:
             if not self._is_of_this_history(slots.values(), found) or self._has_unlogged(found):
                 return False
             kept = True
-            took_s = self._freshness.now_s() - began_s
+            duration_s = self._freshness.now_s() - began_s
             for item in filter(lambda item: self._may_hold(item.facet), found.loaded):
-                kept = self._install(slots[item.wanted.key], found.fence, item, took_s) and kept
+                kept = self._install(slots[item.wanted.key], found.fence, item, duration_s) and kept
             if not kept:
                 self.discarded += 1
             for key in slots:
@@ -204,12 +204,12 @@ class Loader:
         with self._cache.view():
             return self._cache.creations.wants_highest_id(fence)
 
-    def bring_up_to(self, fence: int) -> bool:
+    def apply_up_to(self, fence: int) -> bool:
         """Applies events until A is at the fence; False if that takes too long."""
         if self._cache.position >= fence:
             return True
         with turns.waiting():
-            return self._freshness.bring_up_to(fence)
+            return self._freshness.apply_up_to(fence)
 
     def _wait_for(self, fence: int) -> bool:
         """The same, however many events are missing."""
@@ -234,7 +234,7 @@ class Loader:
             self._report(f"unlogged writer: no event tells of the creation of {name} (table id {item.value.id})")
         return bool(unlogged)
 
-    def _install(self, slot: Load, fence: int, item: Loaded, took_s: float) -> bool:
+    def _install(self, slot: Load, fence: int, item: Loaded, duration_s: float) -> bool:
         if item.is_part:
             return self._merge(slot, fence, item)
         facts = item.facts
@@ -242,7 +242,7 @@ class Loader:
             self._shared_parts.share(item.value)
 
         def prepare(entry: Entry) -> None:
-            entry.fence, entry.load_s = fence, took_s
+            entry.fence, entry.load_s = fence, duration_s
             if facts is not None:
                 entry.table_id, entry.tag, entry.encoded_table = facts.table_id, facts.tag, facts.encoded
                 entry.is_transactional = facts.is_transactional
@@ -267,7 +267,7 @@ class Loader:
             weight = add_part(entry, item, max_bytes, named)
             if weight is None:
                 if item.facet in STATISTICS:
-                    cache.remember_large_question(slot.key, item.facet, hash(item.wanted))
+                    cache.remember_large_key(slot.key, item.facet, hash(item.wanted))
                 return False
             cache.recharge(entry, item.facet, weight)
             return True

@@ -110,7 +110,7 @@ class Prewarm:
         with self._lock:
             self._done += sum(one.facet is Facet.TABLE for one in batch)
 
-    def take(self, number: int, *, has_some: bool) -> list[TableName] | None:
+    def next_tables(self, number: int, *, has_some: bool) -> list[TableName] | None:
         """For the task of this number: the next tables; none yet while names are loaded; None: there are no more, or no
         more fit.
 
@@ -130,7 +130,7 @@ class Prewarm:
             longest = max(self._shares, key=len)
             return longest.pop() if longest else None
 
-    def leave(self, outage: str = "") -> None:
+    def task_ended(self, outage: str = "") -> None:
         """For a task: it has ended. Prewarming ends with the last task, or with an outage of the database."""
         with self._lock:
             self._at_work -= 1
@@ -176,7 +176,7 @@ class Prewarm:
         for some in batches(databases, DATABASES_A_BATCH):
             facets = [facet for facet in (Facet.DATABASE, Facet.TABLE_NAMES) if self._policy.may_cache(facet)]
             yield self._missing([Wanted(database, facet) for database in some for facet in facets])
-        tables = [table for table in self._known_tables(databases) if not self._holds(table)]
+        tables = [table for table in self._tables_to_load(databases) if not self._holds(table)]
         with self._lock:
             self._total = len(tables)
             dealt = list(batches(tables if self._whole_tables else [], TABLES_A_BATCH))
@@ -202,7 +202,7 @@ class Prewarm:
             partitions = entry.facets.get(Facet.PARTITIONS)
             return not held.partitionKeys or (partitions is not None and partitions.complete)
 
-    def _known_tables(self, databases: Sequence[DatabaseName]) -> list[TableName]:
+    def _tables_to_load(self, databases: Sequence[DatabaseName]) -> list[TableName]:
         """All tables whose names are held, the most used first."""
         found: dict[TableName, None] = {}
         with self._cache.view():
@@ -246,12 +246,12 @@ class PrewarmTask:
                 self._prewarm.load(batch, self.read if batch[0].facet in _OF_TABLES else None)
         except DatabaseUnavailable as error:
             self._has_left = True
-            self._prewarm.leave(str(error))
+            self._prewarm.task_ended(str(error))
             return False
         self.is_waiting = not batch
         if batch is None:
             self._has_left = True
-            self._prewarm.leave()
+            self._prewarm.task_ended()
         return batch is not None
 
     def _next_batch(self) -> list[Wanted] | None:
@@ -272,7 +272,7 @@ class PrewarmTask:
             table = self._partitions.popleft()
             if self._prewarm.is_partitioned(table):
                 return [Wanted(table, Facet.PARTITIONS)]
-        tables = self._prewarm.take(self._number, has_some=bool(self._partitions))
+        tables = self._prewarm.next_tables(self._number, has_some=bool(self._partitions))
         self._partitions = deque(tables or ())
         return None if tables is None else [Wanted(table, Facet.TABLE) for table in tables]
 

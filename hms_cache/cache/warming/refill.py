@@ -47,7 +47,7 @@ class Refill:
         """Loads one batch, and returns the number of its tables. After an outage of the database, they are left to the
         next read."""
         began_s = self._clock.monotonic_s()
-        wanted = self._take(began_s)
+        wanted = self._next_batch(began_s)
         if not wanted:
             return 0
         try:
@@ -63,7 +63,7 @@ class Refill:
         self.refilled += len(wanted)
         return len(wanted)
 
-    def _take(self, now_s: float) -> list[Wanted]:
+    def _next_batch(self, now_s: float) -> list[Wanted]:
         ready, old = self._ready(now_s)
         wanted: list[Wanted] = []
         with self._cache.view():

@@ -16,7 +16,7 @@ from hms_cache.cache.partitions.block_builder import ForeignNameError
 from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError, builder_of_pages, segments_of
 from hms_cache.cache.partitions.segment import Segment, Values
 from hms_cache.cache.policy import properties_allow
-from hms_cache.cache.statistics_by_column import LoadedColumns, partitions_of, weight_of_question
+from hms_cache.cache.statistics_by_column import LoadedColumns, partitions_of, weight_of_key
 from hms_cache.cache.warming.name_list_cooldowns import NameListCooldowns
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.computing import turns
@@ -113,7 +113,7 @@ class Loaded:
     facts: TableFacts | None = None
     partitions: frozenset[Values] | None = None
     """For statistics: the partitions that the question names; None: unknown."""
-    question_weight: int = 0
+    key_weight: int = 0
     """For statistics: the weight of the question itself."""
 
     @property
@@ -127,7 +127,7 @@ class Loaded:
         return len(self.wanted.detail) > 3
 
     @property
-    def question(self) -> tuple[Any, ...]:
+    def statistics_key(self) -> tuple[Any, ...]:
         """For statistics: the key under which they are held."""
         return self.wanted.detail if self.is_aggregate else self.wanted.detail[:2]
 
@@ -135,7 +135,7 @@ class Loaded:
     def added_weight(self) -> int:
         """For statistics: upper bound for the bytes charged for them."""
         weight = self.weight if self.is_aggregate else sum(self.value.weights.values())
-        return self.question_weight + int(weight)
+        return self.key_weight + int(weight)
 
 
 @frozen
@@ -179,7 +179,7 @@ class SnapshotReads:
         """A `Reader`."""
         return self._read(wanted)
 
-    def read_unhurried(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+    def read_throttled(self, wanted: Sequence[Wanted]) -> SnapshotRead:
         """A `Reader` that rests after each page of partitions: calls get the processor and the database meanwhile."""
         return self._read(wanted, throttled=True)
 
@@ -414,10 +414,10 @@ class OpenSnapshot:
         if kind:
             query = StatisticsQuery(TableName(*key), columns, engine)
             merged = self._store.statistics.get_aggregate_statistics(query, names)
-            weight = weight_of_question(one.detail, partitions)
-            return [Loaded(one, one.facet, merged, weight_of(merged), partitions=partitions, question_weight=weight)]
+            weight = weight_of_key(one.detail, partitions)
+            return [Loaded(one, one.facet, merged, weight_of(merged), partitions=partitions, key_weight=weight)]
         requested = names if one.facet is Facet.PARTITION_STATISTICS else None
         found = self._store.read_column_statistics(TableName(*key), requested, columns, engine=engine)
-        weight = weight_of_question((engine, names), partitions)
+        weight = weight_of_key((engine, names), partitions)
         loaded = LoadedColumns.of(columns, found)
-        return [Loaded(one, one.facet, loaded, partitions=partitions, question_weight=weight)]
+        return [Loaded(one, one.facet, loaded, partitions=partitions, key_weight=weight)]

@@ -18,7 +18,7 @@ from hms_cache.app.child_processes import ending
 from hms_cache.errors import HmsCacheError
 
 #: Time limit for the start and the end of a process, on a busy machine.
-PATIENCE_S = 90.0
+MAX_WAIT_S = 90.0
 
 
 _OWN_PORTS = range(20_000, 32_768)
@@ -112,7 +112,7 @@ class ServerProcess:
     def _ready_line(process: subprocess.Popen[str]) -> str:
         """Returns its first line of output; empty if it ended, or did not print a line in time."""
         assert process.stdout is not None
-        timer = threading.Timer(PATIENCE_S, process.kill)
+        timer = threading.Timer(MAX_WAIT_S, process.kill)
         timer.start()
         try:
             return process.stdout.readline()
@@ -134,5 +134,5 @@ class ServerProcess:
         process, self._process = self._process, None
         assert process is not None, "the server is not running"
         process.send_signal(number)
-        process.communicate(timeout=PATIENCE_S)
+        process.communicate(timeout=MAX_WAIT_S)
         return process.returncode

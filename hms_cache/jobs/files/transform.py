@@ -89,11 +89,11 @@ def without_data(unknown: DataFrame, listed: DataFrame, roots: DataFrame) -> Dat
     inside = inside.join(data.withColumnRenamed("place", "above"), "above").select(*owner, "place")
     taken = holding.unionByName(inside).join(unknown.select("place").distinct(), "place", "left_semi").distinct()
     of_own = taken.withColumn("is_own", f.lit(True))
-    of_any = taken.select("place").distinct().withColumn("is_taken", f.lit(True))
+    of_any = taken.select("place").distinct().withColumn("is_in_use", f.lit(True))
     judged = unknown.join(of_own, [*owner, "place"], "left").join(of_any, "place", "left")
     is_free = (
         f.when(judged["kind"] == UNREGISTERED, judged["is_own"].isNull())
-        .when(judged["kind"].isin(ORPHAN, EMPTY), judged["is_taken"].isNull())
+        .when(judged["kind"].isin(ORPHAN, EMPTY), judged["is_in_use"].isNull())
         .otherwise(True)
     )
     return judged.where(is_free).select(*FOUND.names)

@@ -53,8 +53,8 @@ class TerminalProgress(Progress):
         self._since_s = time.monotonic()
 
     def _ended(self) -> None:
-        took_s = time.monotonic() - self._since_s
-        self._console.print(f"{self.steps[-1]}  {took_s:.1f} s", highlight=False, markup=False)
+        duration_s = time.monotonic() - self._since_s
+        self._console.print(f"{self.steps[-1]}  {duration_s:.1f} s", highlight=False, markup=False)
 
     def __rich__(self) -> Any:
         """The line that is redrawn several times a second."""

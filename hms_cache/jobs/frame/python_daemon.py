@@ -18,7 +18,7 @@ MODULE = __name__ if __name__ != "__main__" else "hms_cache.jobs.frame.python_da
 _OF_SPARK = ("pyspark", "py4j", "spark-core")
 
 
-def leave_archives_out() -> None:
+def exclude_archives() -> None:
     """Removes Spark's archives from the path of this process if PySpark can be imported without them."""
     archives = [entry for entry in sys.path if Path(entry).name.startswith(_OF_SPARK) and is_zipfile(entry)]
     rest = [entry for entry in sys.path if entry not in archives]
@@ -35,7 +35,7 @@ def leave_archives_out() -> None:
 
 
 if __name__ == "__main__":
-    leave_archives_out()
+    exclude_archives()
     from pyspark.daemon import manager
 
     manager()

@@ -14,8 +14,8 @@ from hms_cache.client import MetastoreClient
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.frame.own_partitions import refusal
 from hms_cache.jobs.frame.reasons import reason_of
+from hms_cache.jobs.repair.catalog_partitions import CatalogPartitions, PartitionsOfDatabase, PartitionsOfMetastore
 from hms_cache.jobs.repair.directories import Directories
-from hms_cache.jobs.repair.known import KnownPartitions, PartitionsOfDatabase, PartitionsOfMetastore
 from hms_cache.jobs.repair.plan import (
     ADD,
     DROP,
@@ -90,7 +90,7 @@ def _plan(
     notes: list[tuple[str, str, str, str]] = []
     with ExitStack() as stack:
         reader = stack.enter_context(closing(MetastoreReader(run.metastores, fills_cache=False)))
-        known: KnownPartitions = PartitionsOfMetastore(reader)
+        known: CatalogPartitions = PartitionsOfMetastore(reader)
         if options["database"]:
             known = PartitionsOfDatabase(reader, stack.enter_context(closing(DatabaseReader(options["database"]))))
         with run.progress.step("Comparing directories with the catalog"):

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.jobs.files.directories import AWAY, anchor, canonical, leads_nowhere, place_of
 from hms_cache.jobs.frame.reasons import reason_of
+from hms_cache.jobs.repair.catalog_partitions import CatalogPartitions, Place
 from hms_cache.jobs.repair.directories import NO_ROOT, UNREADABLE, Directories, LeafDirectory, PartitionTree
-from hms_cache.jobs.repair.known import KnownPartitions, Place
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 from hms_cache.values import frozen
@@ -76,7 +76,7 @@ def retention_s(table: Table) -> float | None:
 
 def plan_table(
     table: Table,
-    known: KnownPartitions,
+    known: CatalogPartitions,
     directories: Directories,
     pool: ThreadPoolExecutor,
     scope: Scope,

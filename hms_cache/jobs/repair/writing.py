@@ -20,8 +20,8 @@ from hms_cache.jobs.frame.partition_calls import (
     table_now,
 )
 from hms_cache.jobs.frame.reasons import reason_of
+from hms_cache.jobs.repair.catalog_partitions import CatalogPartitions
 from hms_cache.jobs.repair.directories import Directories
-from hms_cache.jobs.repair.known import KnownPartitions
 from hms_cache.jobs.repair.plan import ADD, DROP, EXPIRE, Change, missing, retention_s
 from hms_cache.jobs.repair.plan_file import Batch
 from hms_cache.jobs.sources.scope import shown_name
@@ -49,10 +49,10 @@ class RepairWriter:
     """Writes batches, each in one atomic call."""
 
     def __init__(
-        self, client: MetastoreClient, known: KnownPartitions, directories: Directories, pool: ThreadPoolExecutor
+        self, client: MetastoreClient, known: CatalogPartitions, directories: Directories, pool: ThreadPoolExecutor
     ) -> None:
         self._client = client
-        self._known = known
+        self._catalog_partitions = known
         self._directories = directories
         self._pool = pool
         self.outcome = Outcome()
@@ -100,7 +100,7 @@ class RepairWriter:
 
     def _where_now(self, table: Table, changes: Sequence[Change]) -> list[Change]:
         """The partitions that still exist, with their current locations."""
-        places = self._known.places(table, [change.name for change in changes])
+        places = self._catalog_partitions.places(table, [change.name for change in changes])
         return [Change(place.name, canonical(place.location)) for place in places]
 
     def _still_expired(self, table: Table, changes: Sequence[Change]) -> list[Change]:
@@ -113,7 +113,7 @@ class RepairWriter:
         if kept_s is None:
             return []
         created_before_s = time.time() - kept_s
-        places = self._known.places(table, [change.name for change in changes])
+        places = self._catalog_partitions.places(table, [change.name for change in changes])
         expired = {place.name for place in places if 0 < place.created_s < created_before_s}
         return [change for change in changes if change.name in expired]
 

@@ -37,7 +37,7 @@ _CHECK_INTERVAL_S = 1.0
 _OF_THE_TIME = 1 / 6
 """Fraction of the timeout between heartbeats."""
 
-_PATIENCE_S = 10.0
+_MAX_WAIT_S = 10.0
 """Maximum wait for a heartbeat: it takes a statement or two."""
 
 Target = tuple[str, str | None]
@@ -76,8 +76,8 @@ class Lease:
             raise
         self._client.close()
         # An unresponsive metastore is noticed while the lease is still held.
-        patience_s = min(_PATIENCE_S, self._timeout_s * _OF_THE_TIME)
-        self._client = MetastoreClient(metastore, connect_timeout_s=patience_s, call_timeout_s=patience_s)
+        max_wait_s = min(_MAX_WAIT_S, self._timeout_s * _OF_THE_TIME)
+        self._client = MetastoreClient(metastore, connect_timeout_s=max_wait_s, call_timeout_s=max_wait_s)
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
         self._thread.start()
 

@@ -66,13 +66,13 @@ class StepProcess:
 
     def end(self) -> None:
         """Sends SIGTERM to all of its processes, then SIGKILL."""
-        for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, None)):
+        for number, max_wait_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, None)):
             try:
                 os.killpg(self._process.pid, number)
             except ProcessLookupError:
                 break
             try:
-                self._process.wait(patience_s)
+                self._process.wait(max_wait_s)
             except subprocess.TimeoutExpired:
                 continue
 

@@ -39,10 +39,10 @@ def with_tokens(source: type, metastores: Iterable[Metastores]) -> type:
     """Returns the source in a form that gives its tasks tokens of this process, which cancels them
     (`cancelling_tokens`). The process in which Spark plans would not cancel its own. Raises the same errors as
     `hms_cache.client.for_tasks`."""
-    from hms_cache.client.delegation import tokens_to_hand
+    from hms_cache.client.delegation import tokens_to_transfer
 
-    tokens = tokens_to_hand(metastores)
-    return _with(source, handed_tokens=tokens) if tokens else source
+    tokens = tokens_to_transfer(metastores)
+    return _with(source, transferred_tokens=tokens) if tokens else source
 
 
 @contextmanager

@@ -39,11 +39,11 @@ from pyspark.sql.types import StructType
 
 from hms_cache.client import Metastores
 from hms_cache.client.delegation import (
-    HandedToken,
+    TransferredToken,
     hold_tokens,
     release_tokens,
     release_tokens_on_sigterm,
-    use_handed,
+    use_transferred,
 )
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_rows import time_of
@@ -216,7 +216,7 @@ class HmsEventsSource(DataSource):  # type: ignore[misc]
     session_auth = ""
     """See `HmsCatalogSource`."""
 
-    handed_tokens: ClassVar[Mapping[Metastores, HandedToken]] = {}
+    transferred_tokens: ClassVar[Mapping[Metastores, TransferredToken]] = {}
     """See `hms_cache.jobs.sources.with_tokens`."""
 
     @classmethod
@@ -227,11 +227,11 @@ class HmsEventsSource(DataSource):  # type: ignore[misc]
         return with_saved_options(chosen_columns(SCHEMA, self.options), self.options, OPTIONS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        use_handed(self.handed_tokens)
+        use_transferred(self.transferred_tokens)
         return HmsEventsReader(EventOptions.of_options(self.options, schema, self.session_auth))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        use_handed(self.handed_tokens)
+        use_transferred(self.transferred_tokens)
         hold_tokens()
         # Spark ends the process that plans a stream by this signal, and does not call `stop`.
         release_tokens_on_sigterm()

@@ -101,7 +101,7 @@ class Computation:
                 # In order, because a call contains consecutive partitions, which the metastore and its database store
                 # together.
                 in_order = statistics.coalesce(writing_tasks).sortWithinPartitions("partition")
-                self._take(written(in_order, target, columns, work.table).collect(), number)
+                self._collect(written(in_order, target, columns, work.table).collect(), number)
 
     def _rows(
         self, portion: Portion, columns: Sequence[StatisticsColumn]
@@ -129,12 +129,12 @@ class Computation:
         units = [(unit, work.files[unit]) for unit in self._small]
         return SmallUnits(target_of(self._run, work, tasks), work.columns, work.table, units)
 
-    def _take_small(self, outcomes: Iterable[Row]) -> None:
-        left = self._take(outcomes, 0)
+    def _collect_small(self, outcomes: Iterable[Row]) -> None:
+        left = self._collect(outcomes, 0)
         done = set(self._small) - left
         self._rest, self._small = [unit for unit in self._rest if unit not in done], []
 
-    def _take(self, outcomes: Iterable[Row], group: int) -> set[str | None]:
+    def _collect(self, outcomes: Iterable[Row], group: int) -> set[str | None]:
         """Processes the results of a group of columns. Returns the units left to Spark."""
         left: set[str | None] = set()
         for outcome in outcomes:
@@ -161,7 +161,7 @@ def compute_small(run: JobRun, some: Sequence[Computation], cores: int) -> None:
     for row in read_and_written(run.spark, small, min(writing, cores)).collect():
         by_table[row["table"]].append(row)
     for number, rows in by_table.items():
-        some[number]._take_small(rows)
+        some[number]._collect_small(rows)
 
 
 def target_of(run: JobRun, work: TableWork, tasks: int | None = None) -> Target:

@@ -331,7 +331,7 @@ _BESIDE = 10
 
 
 def transform(slices: DataFrame, metastore: Metastores, sample_bytes: int | None = None) -> DataFrame:
-    """Returns the partitions and tables in `slices` (`lacking.SLICES`) with their files (`FOUND`).
+    """Returns the partitions and tables in `slices` (`missing_statistics.SLICES`) with their files (`FOUND`).
 
     :param sample_bytes: for units with more bytes, a sample of about this size is to be read.
     """

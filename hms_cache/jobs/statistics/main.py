@@ -24,16 +24,16 @@ from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS, TableScope, shown_name
-from hms_cache.jobs.statistics import data_files, lacking, plan, table_level
+from hms_cache.jobs.statistics import data_files, missing_statistics, plan, table_level
 from hms_cache.jobs.statistics.changes import Changes, PlaceFile, changes_since, current_place
 from hms_cache.jobs.statistics.computing import Computation, compute_small, target_of
 from hms_cache.jobs.statistics.data_files import SAMPLED, UnitFiles
 from hms_cache.jobs.statistics.histograms import histograms
-from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
+from hms_cache.jobs.statistics.missing_statistics import PARTITIONS_OF_A_SLICE, SLICES
 from hms_cache.jobs.statistics.parameters import not_answerable, spark_statistics
 from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in, was_computed
 from hms_cache.jobs.statistics.reading import (
-    knows_files,
+    reads_files_directly,
     unreadable_partitions,
     whole_table,
 )
@@ -146,13 +146,13 @@ def _choose(run: JobRun, work: list[TableWork], changes: dict[TableName, Changes
     if work and not run.options["all"]:
         with run.progress.step("Looking for partitions without statistics"):
             slices = _slices(run, work)
-            for row in lacking.transform(slices, run.metastores, run.options["engine"]).collect():
+            for row in missing_statistics.transform(slices, run.metastores, run.options["engine"]).collect():
                 lacking_of.setdefault(_owner(row), set()).add(row["partition"])
     for one in work:
         if one.names and not reads_files(run.spark, one.table):
             one.unreadable = frozenset(unreadable_partitions(one.table, one.names))
         files = files_of.get(one.name, {})
-        if any(found.sample is not None for found in files.values()) and not knows_files(run.spark, one.table):
+        if any(found.sample is not None for found in files.values()) and not reads_files_directly(run.spark, one.table):
             files = {unit: found._replace(sample=None) for unit, found in files.items()}
         one.choose(
             everything=run.options["all"],
@@ -173,7 +173,7 @@ def _slices(run: JobRun, work: Iterable[TableWork], *, chosen: bool = False) -> 
 
 
 def _slice_rows(work: Iterable[TableWork], *, chosen: bool = False) -> list[dict[str, object]]:
-    """Slices (`lacking.SLICES`) with all partitions, or with only the chosen ones."""
+    """Slices (`missing_statistics.SLICES`) with all partitions, or with only the chosen ones."""
     rows: list[dict[str, object]] = []
     for one in work:
         columns = [column.name for column in one.columns]

@@ -226,7 +226,7 @@ def _session_reads(table: Table) -> bool:
 _FILE_NAME = "_metadata.file_name"
 
 
-def knows_files(spark: SparkSession, table: Table) -> bool:
+def reads_files_directly(spark: SparkSession, table: Table) -> bool:
     """Whether Spark can read selected files of the table: true for formats that it reads itself (Parquet, ORC), false
     for those that it reads through Hive's classes."""
     if reads_files(spark, table) or not _session_reads(table):

@@ -36,7 +36,7 @@ _RULES = AggregationRules(sketches=True, certain_bounds=True)
 _PROTOCOL = TBinaryProtocolAcceleratedFactory()
 
 
-class Together:
+class StatisticsMerger:
     """Merges statistics of partitions as they arrive; holds those of at most `PARTITIONS_PUT_TOGETHER`."""
 
     def __init__(self, columns: Sequence[str]) -> None:
@@ -69,7 +69,7 @@ class Together:
 
 
 def transform(slices: DataFrame, origin: Origin, engine: str) -> DataFrame:
-    """Merges the statistics of the partitions of each slice (`lacking.SLICES`), which belong to one table
+    """Merges the statistics of the partitions of each slice (`missing_statistics.SLICES`), which belong to one table
     (`PARTIAL`)."""
     return slices.mapInArrow(_merger(origin.for_tasks(), engine), PARTIAL)
 

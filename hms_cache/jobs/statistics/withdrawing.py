@@ -14,7 +14,7 @@ from hms_cache.jobs.frame import JobRun
 from hms_cache.jobs.sources.catalog_reader import PartitionRange
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.statistics.data_files import RECORDED, Figures, Mark, UnitFiles
-from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE
+from hms_cache.jobs.statistics.missing_statistics import PARTITIONS_OF_A_SLICE
 from hms_cache.jobs.statistics.plan import MERGED
 from hms_cache.jobs.statistics.recording import Unit, is_withdrawn, record_partitions, record_table, withdrawn
 from hms_cache.metadata.object_names import name_of_table

@@ -37,7 +37,7 @@ from hms_cache.jobs.statistics.recording import (
     record_table,
 )
 from hms_cache.jobs.statistics.rows import small_files
-from hms_cache.jobs.statistics.table_level import Together
+from hms_cache.jobs.statistics.table_level import StatisticsMerger
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transform import bounds_us_of_row, estimated, statistics_of_row
 from hms_cache.metadata.object_names import TableName
@@ -211,12 +211,12 @@ def _writer(
         return pyarrow.RecordBatch.from_pylist([{"table": number, **one} for one in outcomes], schema)
 
     def write(portions: Iterator[_Portion]) -> Iterator[pa.RecordBatch]:
-        together = Together([column.name for column in columns])
+        merger = StatisticsMerger([column.name for column in columns])
 
-        def put_together(done: Sequence[_Written]) -> None:
+        def merge_written(done: Sequence[_Written]) -> None:
             for row, one in done:
                 if one.statsDesc.partName is not None:
-                    together.add(one.statsDesc.partName, one.statsObj, row["rows"], bounds_us_of_row(row, columns))
+                    merger.add(one.statsDesc.partName, one.statsObj, row["rows"], bounds_us_of_row(row, columns))
 
         with _Calls(target, columns, table, connections) as calls:
             for rows, left in portions:
@@ -225,12 +225,12 @@ def _writer(
                 if not rows:
                     continue
                 for outcomes, done in calls.add(rows):
-                    put_together(done)
+                    merge_written(done)
                     yield outcome_batch(outcomes)
             for outcomes, done in calls.rest():
-                put_together(done)
+                merge_written(done)
                 yield outcome_batch(outcomes)
-        yield outcome_batch([_outcome(together=together.encoded(), totals=together.totals.encoded())])
+        yield outcome_batch([_outcome(merger=merger.encoded(), totals=merger.totals.encoded())])
 
     return write
 
@@ -408,7 +408,7 @@ class _Calls:
                 Unit(row["name"], row["rows"], row["location"], _figures_of(row), one.statsObj, sample, reading)
             )
         if {one.colName for one in statistics[0].statsObj} != set(target.last_pass):
-            return self._take_back(client, [unit for unit in units if not_answerable(unit.columns)])
+            return self._withdraw(client, [unit for unit in units if not_answerable(unit.columns)])
         if units[0].name is not None:
             return record_partitions(client, table, units, target.write_id, target.valid_write_ids)
         [unit] = units
@@ -422,7 +422,7 @@ class _Calls:
         reason = record_table(client, table, change, partial(is_counted, unit), target.write_id, target.valid_write_ids)
         return {} if reason is None else {None: reason}
 
-    def _take_back(self, client: MetastoreClient, units: Sequence[Unit]) -> Failures:
+    def _withdraw(self, client: MetastoreClient, units: Sequence[Unit]) -> Failures:
         if not units:
             return {}
         table, whose = self._table, (self._target.write_id, self._target.valid_write_ids)

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from hms_cache.batches import batches
 from hms_cache.client import Metastores
-from hms_cache.client.delegation import HandedToken, use_handed
+from hms_cache.client.delegation import TransferredToken, use_transferred
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, packed
 from hms_cache.jobs.sources.database_reader import DatabaseReader
@@ -84,7 +84,7 @@ def _part(some: PartitionRange) -> tuple[str, ...]:
 class HmsDifferencesSource(DataSource):  # type: ignore[misc]
     """See the module."""
 
-    handed_tokens: ClassVar[Mapping[Metastores, HandedToken]] = {}
+    transferred_tokens: ClassVar[Mapping[Metastores, TransferredToken]] = {}
     """See `hms_cache.jobs.sources.with_tokens`."""
 
     @classmethod
@@ -95,7 +95,7 @@ class HmsDifferencesSource(DataSource):  # type: ignore[misc]
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        use_handed(self.handed_tokens)
+        use_transferred(self.transferred_tokens)
         servers = str(self.options.get("servers") or "").split()
         database = self.options.get("database")
         if not servers or not database:

@@ -13,7 +13,7 @@ from itertools import compress
 from hms_cache.authorization.decisions import Decisions
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.notifications.events import NotificationRow
-from hms_cache.notifications.visibility import questions_of, visible
+from hms_cache.notifications.visibility import access_checks_of, visible
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     NotificationEvent,
     NotificationEventRequest,
@@ -83,4 +83,4 @@ def _filter(request: NotificationEventRequest) -> Callable[[NotificationEvent], 
 
 
 def _visible(decisions: Decisions, events: list[NotificationEvent]) -> list[bool]:
-    return visible(decisions, [questions_of(NotificationRow.received(one)) for one in events])
+    return visible(decisions, [access_checks_of(NotificationRow.received(one)) for one in events])

@@ -29,7 +29,7 @@ from hms_cache.server.authorization.answers import (
 from hms_cache.server.authorization.events import shown_events
 from hms_cache.server.authorization.grantees import shows_only_own
 from hms_cache.server.authorization.objects import as_sent, constrained_beside, objects_of
-from hms_cache.server.authorization.rules import CHANGES_GRANTS, REPLACES, RULES, WITHOUT_CATALOGS, Rule, Way
+from hms_cache.server.authorization.rules import CHANGES_GRANTS, REPLACES, RULES, WITHOUT_CATALOGS, Rule, RuleKind
 from hms_cache.server.calls import Call, HandlerFunction
 from hms_cache.server.handlers.names import database_name
 from hms_cache.server.session import Session
@@ -96,7 +96,7 @@ class _Needed:
     """A principal that may create the object may do this, too, as long as the object does not exist."""
 
     @property
-    def questions(self) -> list[tuple[Action, SecuredObject]]:
+    def checks(self) -> list[tuple[Action, SecuredObject]]:
         """Questions for one call, at most."""
         return [(action, self.of) for action in (*self.actions, *[Action.CREATE] * self.may_be_made)]
 
@@ -132,9 +132,9 @@ class Guard:
     def may_wait(self, method: str) -> bool:
         """Whether deciding about a method may have to wait for another system."""
         rule = RULES.get(method)
-        if rule is None or not self.authorizer.is_external or rule.way is Way.OPEN:
+        if rule is None or not self.authorizer.is_external or rule.kind is RuleKind.OPEN:
             return False
-        return rule.way is not Way.MEMBER or self.authorizer.waits_for_members
+        return rule.kind is not RuleKind.MEMBER or self.authorizer.waits_for_members
 
     def answer(self, call: Call, decisions: Decisions, function: HandlerFunction, arguments: Any) -> Any:
         """The handler's answer, as far as the user may see it. Raises AccessDenied, and whatever the handler raises."""
@@ -150,19 +150,21 @@ class Guard:
             raise AccessDenied(_denied(call.session, "call", method))
         # Before the handler runs, since some handlers complete the structs of the request.
         needs = _needs(rule, method, arguments, call.session)
-        decisions.prepare([question for need in needs for question in need.questions])
+        decisions.prepare([check for need in needs for check in need.checks])
         for need in needs:
             self._require(call, decisions, need, arguments)
-        if (rule.way is not Way.METASTORE or method in ownership.RUN_BY) and ownership.names_owned(method, arguments):
+        if (rule.kind is not RuleKind.METASTORE or method in ownership.RUN_BY) and ownership.names_owned(
+            method, arguments
+        ):
             _check_owner(call, decisions, arguments)
         if shows_only_own(method, arguments, call.session.user, decisions):
             call.keep_no_answer()  # users of one decision class share it, and one may be the grantee
-        if rule.way is Way.GRANTS:
+        if rule.kind is RuleKind.GRANTS:
             _check_grants(decisions, method, arguments, call.session)
         grantors.claim(arguments, call.session.user, decisions)
-        if rule.way is not Way.OPEN and not decisions.has_any:
+        if rule.kind is not RuleKind.OPEN and not decisions.has_any:
             raise AccessDenied(_denied(call.session, "call", method))
-        if rule.way is Way.FILTERED:
+        if rule.kind is RuleKind.FILTERED:
             _check_database(decisions, method, arguments)
             if (empty := EMPTY.get(method)) is not None and not _is_shown(decisions, method, arguments):
                 return empty(arguments)
@@ -171,7 +173,7 @@ class Guard:
                 only_readable=lambda tables: readable_tables(decisions, tables),
                 readable_names=lambda database, names: readable_names(decisions, database, names),
             )
-        if rule.way is Way.EVENTS and not decisions.allow(Action.SERVICE, METASTORE):
+        if rule.kind is RuleKind.EVENTS and not decisions.allow(Action.SERVICE, METASTORE):
             return shown_events(
                 decisions,
                 arguments.rqst,
@@ -201,17 +203,17 @@ class Guard:
 
 
 def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequence[_Needed]:
-    match rule.way:
-        case Way.OPEN | Way.MEMBER | Way.FILTERED | Way.GRANTS | Way.EVENTS:
+    match rule.kind:
+        case RuleKind.OPEN | RuleKind.MEMBER | RuleKind.FILTERED | RuleKind.GRANTS | RuleKind.EVENTS:
             return ()
-        case Way.METASTORE:
+        case RuleKind.METASTORE:
             return (_Needed(rule.actions, METASTORE),)
-        case Way.OBJECTS | Way.SHOWN:
+        case RuleKind.OBJECTS | RuleKind.SHOWN:
             named = objects_of(arguments)
             objects = named.objects or (frozenset({METASTORE}) if not named.referenced else frozenset())
             if method in WITHOUT_CATALOGS:
                 objects |= {one._replace(catalog=DEFAULT_CATALOG) for one in objects if one.database is not None}
-            shown = rule.way is Way.SHOWN
+            shown = rule.kind is RuleKind.SHOWN
             actions = rule.actions or (Action.READ,)
             found = [_Needed(actions, one, shown) for one in sorted(objects, key=_order)]
             referenced = sorted(named.referenced, key=_order)
@@ -232,12 +234,12 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
             if _replicates(arguments):
                 found.append(_Needed((Action.SERVICE,), METASTORE))
             return found
-        case Way.TRANSACTION:
+        case RuleKind.TRANSACTION:
             return (_Needed((Action.SERVICE,), METASTORE),) if _replicates(arguments) else ()
-        case Way.LOCK:
+        case RuleKind.LOCK:
             components = getattr(arguments.rqst, "component", None) or ()
             return [need for component in components for need in _locked(component)]
-        case Way.OWN_GRANTS:
+        case RuleKind.OWN_GRANTS:
             return () if _is_own(arguments, session) else (_Needed(rule.actions, METASTORE),)
 
 
@@ -254,7 +256,7 @@ def _check_owner(call: Call, decisions: Decisions, arguments: Any) -> None:
     """Checks the owners of the transactions and locks that a request names. Raises AccessDenied."""
     user = call.session.user
     is_service: bool | None = None
-    if call.method in ownership.TAKING or call.method in ownership.RUN_BY:
+    if call.method in ownership.TRANSFERRING or call.method in ownership.RUN_BY:
         is_service = decisions.allow(Action.SERVICE, METASTORE)
         if is_service:
             return

@@ -21,7 +21,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, MetaE
 _TXN_FIELDS = ("txnid", "txnId", "txnIds")
 _LOCK_FIELD = "lockid"
 _RANGE_METHOD = "heartbeat_txn_range"
-TAKING = frozenset({"open_txns", "lock"})
+TRANSFERRING = frozenset({"open_txns", "lock"})
 """Methods whose requests name the user for whom they are sent."""
 RUN_BY = frozenset({"compact", "compact2", "scheduled_query_maintenance"})
 """Methods whose requests name the user as whom a service is to work later."""
@@ -29,13 +29,13 @@ RUN_BY = frozenset({"compact", "compact2", "scheduled_query_maintenance"})
 
 def names_owned(method: str, arguments: Any) -> bool:
     """Whether a request is about transactions or locks at all."""
-    return method in TAKING or method in RUN_BY or method == _RANGE_METHOD or any(_ids(arguments))
+    return method in TRANSFERRING or method in RUN_BY or method == _RANGE_METHOD or any(_ids(arguments))
 
 
 def claim(method: str, arguments: Any, user: str) -> None:
     """Makes the session's user the owner of what the request opens or takes, and the user as whom work is to be
     done."""
-    if method in TAKING:
+    if method in TRANSFERRING:
         arguments.rqst.user = user
     elif method == "scheduled_query_maintenance":
         # Altering a query defines anew what it runs; a query without a user would run as the service itself.

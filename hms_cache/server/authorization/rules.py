@@ -15,7 +15,7 @@ from typing import NamedTuple
 from hms_cache.authorization.decisions import Action
 
 
-class Way(enum.Enum):
+class RuleKind(enum.Enum):
     """How a method is decided upon."""
 
     OPEN = "open"
@@ -45,7 +45,7 @@ class Way(enum.Enum):
 class Rule(NamedTuple):
     """What a method needs."""
 
-    way: Way
+    kind: RuleKind
     actions: tuple[Action, ...] = ()
     """One of them, on each object."""
 
@@ -54,12 +54,12 @@ _READ, _CREATE, _ALTER = (Action.READ,), (Action.CREATE,), (Action.ALTER,)
 _DROP, _WRITE, _CHANGE = (Action.DROP,), (Action.WRITE,), (Action.ALTER, Action.WRITE)
 _ROWS, _DELETE = (Action.WRITE, Action.UPDATE, Action.DELETE), (Action.DELETE,)
 _MANAGE, _SERVICE, _EITHER = (Action.MANAGE,), (Action.SERVICE,), (Action.MANAGE, Action.SERVICE)
-_OF_CREATION, _OF_CHANGE = Rule(Way.OBJECTS, _CREATE), Rule(Way.OBJECTS, _ALTER)
-_OF_REMOVAL = Rule(Way.OBJECTS, _DROP)
+_OF_CREATION, _OF_CHANGE = Rule(RuleKind.OBJECTS, _CREATE), Rule(RuleKind.OBJECTS, _ALTER)
+_OF_REMOVAL = Rule(RuleKind.OBJECTS, _DROP)
 
 _METHODS: tuple[tuple[Rule, str], ...] = (
     (
-        Rule(Way.OPEN),
+        Rule(RuleKind.OPEN),
         """
         aliveSince cancel_delegation_token flushCache getCpuProfile getMetaConf getName getOption getOptions
         getStatus getStatusDetails
@@ -69,7 +69,7 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 """,
     ),
     (
-        Rule(Way.MEMBER),
+        Rule(RuleKind.MEMBER),
         """
         cache_file_metadata check_lock clear_file_metadata get_current_notificationEventId get_file_metadata
         get_file_metadata_by_expr get_index_by_name get_index_names get_indexes get_latest_txnid_in_conflict
@@ -77,11 +77,11 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
         put_file_metadata unlock
 """,
     ),
-    (Rule(Way.TRANSACTION), "abort_txn commit_txn open_txns"),
-    (Rule(Way.LOCK), "lock"),
-    (Rule(Way.EVENTS, _SERVICE), "get_next_notification"),
+    (Rule(RuleKind.TRANSACTION), "abort_txn commit_txn open_txns"),
+    (Rule(RuleKind.LOCK), "lock"),
+    (Rule(RuleKind.EVENTS, _SERVICE), "get_next_notification"),
     (
-        Rule(Way.OBJECTS, _READ),
+        Rule(RuleKind.OBJECTS, _READ),
         """
         fetch_partition_names_req find_package get_aggr_stats_for get_all_packages get_all_stored_procedures
         get_all_table_constraints get_check_constraints get_default_constraints get_fields get_fields_req
@@ -99,9 +99,9 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
         get_unique_constraints get_valid_write_ids isPartitionMarkedForEvent
 """,
     ),
-    (Rule(Way.SHOWN), "get_catalog get_database get_database_req get_function"),
+    (Rule(RuleKind.SHOWN), "get_catalog get_database get_database_req get_function"),
     (
-        Rule(Way.FILTERED, _READ),
+        Rule(RuleKind.FILTERED, _READ),
         """
         get_all_databases get_all_functions get_all_materialized_view_objects_for_rewriting get_all_tables get_catalogs
         get_databases get_databases_req get_functions get_functions_req get_materialized_views_for_rewriting
@@ -127,14 +127,14 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 """,
     ),
     (
-        Rule(Way.OBJECTS, _CHANGE),
+        Rule(RuleKind.OBJECTS, _CHANGE),
         """
         alter_partition alter_partition_with_environment_context alter_partitions alter_partitions_req
         alter_partitions_with_environment_context rename_partition rename_partition_req
 """,
     ),
     (
-        Rule(Way.OBJECTS, (Action.ALTER, *_ROWS)),
+        Rule(RuleKind.OBJECTS, (Action.ALTER, *_ROWS)),
         """
         delete_column_statistics_req delete_partition_column_statistics delete_table_column_statistics
         set_aggr_stats_for update_partition_column_statistics update_partition_column_statistics_req
@@ -142,20 +142,20 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 """,
     ),
     (
-        Rule(Way.OBJECTS, _ROWS),
+        Rule(RuleKind.OBJECTS, _ROWS),
         """
         add_dynamic_partitions add_write_notification_log add_write_notification_log_in_batch allocate_table_write_ids
 """,
     ),
     (
-        Rule(Way.OBJECTS, _DELETE),
+        Rule(RuleKind.OBJECTS, _DELETE),
         """
         drop_partition drop_partition_by_name drop_partition_by_name_with_environment_context drop_partition_req
         drop_partition_with_environment_context drop_partitions_req truncate_table truncate_table_req
 """,
     ),
     (
-        Rule(Way.OBJECTS, _WRITE),
+        Rule(RuleKind.OBJECTS, _WRITE),
         """
         add_partition add_partition_with_environment_context add_partitions add_partitions_pspec
         add_partitions_req
@@ -173,12 +173,12 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 """,
     ),
     (
-        Rule(Way.OWN_GRANTS, _MANAGE),
+        Rule(RuleKind.OWN_GRANTS, _MANAGE),
         "get_privilege_set get_role_grants_for_principal list_privileges list_roles",
     ),
-    (Rule(Way.GRANTS, _MANAGE), "grant_privileges grant_revoke_privileges revoke_privileges"),
+    (Rule(RuleKind.GRANTS, _MANAGE), "grant_privileges grant_revoke_privileges revoke_privileges"),
     (
-        Rule(Way.METASTORE, _MANAGE),
+        Rule(RuleKind.METASTORE, _MANAGE),
         """
         alter_catalog alter_dataconnector alter_dataconnector_req alter_resource_plan alter_wm_pool alter_wm_trigger
         create_catalog create_dataconnector create_dataconnector_req create_or_drop_wm_trigger_to_pool_mapping
@@ -190,7 +190,7 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 """,
     ),
     (
-        Rule(Way.METASTORE, _EITHER),
+        Rule(RuleKind.METASTORE, _EITHER),
         """
         abort_txns getCounter getCounters get_active_resource_plan get_all_resource_plans get_open_txns_info
         get_resource_plan get_runtime_stats get_scheduled_query get_triggers_for_resourceplan
@@ -198,7 +198,7 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 """,
     ),
     (
-        Rule(Way.METASTORE, _SERVICE),
+        Rule(RuleKind.METASTORE, _SERVICE),
         """
         add_master_key add_replication_metrics add_runtime_stats add_token add_write_ids_to_min_history
         cm_recycle find_columns_with_stats find_next_compact find_next_compact2

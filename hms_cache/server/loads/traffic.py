@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Literal
 
 from hms_cache.metrics.loads import PLACES, Traffic
-from hms_cache.server.admission import Guest
+from hms_cache.server.admission import AdmittedConnection
 from hms_cache.server.connection import Connection
 from hms_cache.server.transports.tcp_info import bytes_carried
 
 
-def traffic_by(of: Literal["user", "address"], guests: Iterable[Guest]) -> tuple[Traffic, ...]:
+def traffic_by(of: Literal["user", "address"], guests: Iterable[AdmittedConnection]) -> tuple[Traffic, ...]:
     """Sums over the open connections: the `PLACES` names to which the most was sent, in this order."""
     sums: dict[str, list[int]] = {}
     for one in guests:

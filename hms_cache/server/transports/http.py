@@ -241,7 +241,7 @@ class HttpLayer(Layer):
         elif self._ended and not self._closing:
             self.close()
 
-    def take_turn(self) -> None:
+    def run_turn(self) -> None:
         """Continues with received bytes."""
         self._queued = False
         self._let_go("turn")
@@ -303,7 +303,7 @@ class HttpLayer(Layer):
 
     def _go_on(self) -> None:
         try:
-            self._take_events()
+            self._process_events()
         except _Refusal as refusal:
             self._refuse(refusal)
         except h11.RemoteProtocolError as error:
@@ -324,7 +324,7 @@ class HttpLayer(Layer):
         self._log_cut_off(reason)
         self._refuse(_Refusal(503, reason, (b"retry-after", b"1")))
 
-    def _take_events(self) -> None:
+    def _process_events(self) -> None:
         """Runs at most for one slice: a chunk of a body takes about ten microseconds, and may be one byte long."""
         end_s = perf_counter() + self._turns.slice_s
         while not self._checking and not self._closing and not self._queued:
@@ -396,7 +396,7 @@ class HttpLayer(Layer):
             text = "this metastore asks for a bearer token: set hive.metastore.client.auth.mode=JWT and HMS_JWT"
             raise _Refusal(401, text, (b"www-authenticate", b"Bearer"))
         token = token.strip()
-        identity = port.tokens.known(token)
+        identity = port.tokens.cached_identity(token)
         if identity is not None:
             self._serve(identity)
         else:

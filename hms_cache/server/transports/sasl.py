@@ -102,7 +102,7 @@ class _Sender:
     def __init__(self, layer: SaslLayer) -> None:
         self._layer = layer
 
-    def take_turn(self) -> None:
+    def run_turn(self) -> None:
         """Wraps a slice of them."""
         self._layer.send_slice()
 
@@ -403,7 +403,7 @@ class SaslLayer(Layer):
 
     def _read(self, data: bytes) -> None:
         if self._protection is not None:
-            self._take_protected(data, self._protection)
+            self._receive_protected(data, self._protection)
             return
         if not self._head and not self._left_bytes and len(data) >= 4:
             length = _LENGTH.unpack_from(data)[0]
@@ -433,7 +433,7 @@ class SaslLayer(Layer):
         if pieces:
             self._upper.data_received(b"".join(pieces))
 
-    def _take_protected(self, data: bytes, protection: SecurityLayer) -> None:
+    def _receive_protected(self, data: bytes, protection: SecurityLayer) -> None:
         self._frame += data
         self._unwrap(protection)
 
@@ -500,10 +500,10 @@ class SaslLayer(Layer):
         self._charge()
         self._wait_for_turn()
 
-    def take_turn(self) -> None:
+    def run_turn(self) -> None:
         """Hands on a piece of a long frame, or processes received bytes."""
         if self._clear is None or self._closing:
-            super().take_turn()
+            super().run_turn()
             return
         self._queued = False
         piece, rest = self._clear[:_HANDED_BYTES], self._clear[_HANDED_BYTES:]

@@ -262,9 +262,9 @@ class ScheduledQueries:
         if state not in _RUNNING:
             _update_query(connection, row.SCHEDULED_QUERY_ID, {"ACTIVE_EXECUTION_ID": None})
         if state in _FAILED:
-            self._judge_failures(transaction, row.SCHEDULED_QUERY_ID, now_s)
+            self._handle_failures(transaction, row.SCHEDULED_QUERY_ID, now_s)
 
-    def _judge_failures(self, transaction: WriteTransaction, query_id: int, now_s: int) -> None:
+    def _handle_failures(self, transaction: WriteTransaction, query_id: int, now_s: int) -> None:
         """Disables a query, or skips some of its executions, after consecutive failures, as the settings require."""
         disable_count, skip_count = self._settings.scheduled_query_disable_count, self._settings.scheduled_query_skips
         considered = max(disable_count, skip_count)

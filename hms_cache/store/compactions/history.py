@@ -49,7 +49,7 @@ from hms_cache.store.transactions.codes import (
     TXN_ABORTED,
 )
 from hms_cache.store.transactions.context import TxnContext
-from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
+from hms_cache.store.transactions.database_values import allocate_id, now_ms, read_now_ms
 from hms_cache.store.transactions.names import plain_database, plain_table
 from hms_cache.store.transactions.queued_drops import NO_WRITE_ID
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -174,7 +174,7 @@ def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> 
     # It failed before it was queued.
     connection.execute(
         insert(COMPLETED_COMPACTIONS).values(
-            CC_ID=take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT),
+            CC_ID=allocate_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT),
             CC_DATABASE=plain_database(entry.dbname),
             CC_TABLE=plain_table(entry.tablename),
             CC_PARTITION=entry.partitionname,

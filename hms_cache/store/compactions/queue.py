@@ -38,7 +38,7 @@ from hms_cache.store.transactions.codes import (
     WORKING,
 )
 from hms_cache.store.transactions.context import TxnContext
-from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
+from hms_cache.store.transactions.database_values import allocate_id, now_ms, read_now_ms
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
 from hms_cache.store.transactions.queued_drops import to_counted_map
@@ -154,7 +154,7 @@ def compact_all(
     new = [one for one in requests if (one.dbname, one.tablename, one.partitionname) not in scheduled]
     if not new:
         return []
-    first, now = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(new)), read_now_ms(connection)
+    first, now = allocate_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(new)), read_now_ms(connection)
     rows = [
         {
             **_queue_row(first + number, request, request.dbname, request.tablename, request.partitionname),
@@ -182,7 +182,7 @@ def enqueue(
     connection: Connection, request: CompactionRequest, database: str, table: str, partition: str | None, **values: Any
 ) -> int:
     """Inserts an entry into the queue and returns its id."""
-    compaction_id = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT)
+    compaction_id = allocate_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT)
     row = _queue_row(compaction_id, request, database, table, partition)
     connection.execute(insert(COMPACTION_QUEUE).values(**row, CQ_ENQUEUE_TIME=now_ms(), **values))
     return compaction_id
@@ -247,7 +247,7 @@ def submit_all_for_cleanup(
         is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN)
         connection.execute(is_open.with_for_update()).first()
         waits["CQ_NEXT_TXN_ID"] = connection.execute(_FOLLOWING).scalar_one()
-    first = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(requests))
+    first = allocate_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(requests))
     rows = [
         {
             **_queue_row(
@@ -294,7 +294,7 @@ def find_next_compaction(
         select(COMPACTION_QUEUE).where(Q.CQ_STATE == INITIATED, in_pool).order_by(Q.CQ_ID).limit(_CANDIDATES)
     ).all()
     for row in rows:
-        taken = connection.execute(
+        claimed = connection.execute(
             update(COMPACTION_QUEUE)
             .where(Q.CQ_ID == row.CQ_ID, Q.CQ_STATE == INITIATED)
             .values(
@@ -304,7 +304,7 @@ def find_next_compaction(
                 CQ_START=now_ms(),
             )
         )
-        if taken.rowcount == 1:
+        if claimed.rowcount == 1:
             entry = info_of_queue_row(row)
             entry.workerId = request.workerId
             return entry

@@ -20,7 +20,7 @@ from hms_cache.store.engine.direct_statements import (
     execute_directly,
     execute_in_packets,
     insert_directly,
-    takes_direct_statements,
+    supports_direct_statements,
 )
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -48,7 +48,7 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
     if not rows:
         return
     _require_distinct_parameters(connection, table, rows)
-    directly = _directly(_insert(table), tuple(rows[0])) if takes_direct_statements(connection) else None
+    directly = _directly(_insert(table), tuple(rows[0])) if supports_direct_statements(connection) else None
     _execute_rows(connection, _insert(table), directly, rows)
 
 
@@ -71,7 +71,7 @@ def upsert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
     _require_distinct_parameters(connection, table, rows)
     columns = tuple(rows[0])
     statement = _upsert(connection.dialect.name, table, columns)
-    directly = _directly(statement, columns) if takes_direct_statements(connection) else None
+    directly = _directly(statement, columns) if supports_direct_statements(connection) else None
     _execute_rows(connection, statement, directly, rows)
 
 
@@ -94,7 +94,7 @@ def insert_together(
     """
     given = {table: some for table, some in rows.items() if some}
     few = sum(map(len, given.values())) <= _ROWS_IN_A_PACKET
-    if few and len(given) > 1 and takes_direct_statements(connection):
+    if few and len(given) > 1 and supports_direct_statements(connection):
         dialect, packet = connection.dialect.name, []
         for one, some in given.items():
             _require_distinct_parameters(connection, one, some)
@@ -140,7 +140,7 @@ def delete_together(connection: Connection, deletions: Sequence[tuple[Column[Any
     packet."""
     given = [(column, found) for column, ids in deletions if (found := sorted(ids))]
     few = sum(len(ids) for _, ids in given) <= IDS_IN_A_STATEMENT
-    if few and len(given) > 1 and takes_direct_statements(connection):
+    if few and len(given) > 1 and supports_direct_statements(connection):
         execute_directly(connection, [(_delete_directly(column), {"ids": ids}) for column, ids in given])
         return
     for column, ids in given:

@@ -47,7 +47,7 @@ from hms_cache.store.engine.drivers.sessions import Sessions
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.events import CommitListener, WriteGuard
 from hms_cache.store.engine.features import SchemaFeatures, read_features
-from hms_cache.store.engine.held_connections import HeldConnections, end_for_good
+from hms_cache.store.engine.held_connections import HeldConnections, make_final
 from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept_history, last_event_id, read_head
 from hms_cache.store.engine.sequences import IdBlocks
 from hms_cache.store.engine.statement_cache import StatementCache
@@ -142,10 +142,10 @@ class Database:
         if metrics is not None:
             metrics.connections_in_use.set_function(self.connections_in_use)
 
-    def leave_as_found(self) -> None:
+    def keep_as_found(self) -> None:
         """For commands that only inspect: an embedded database's file is neither created nor switched to another
         journal mode."""
-        self._sessions.leave_file_as_found()
+        self._sessions.keep_file_as_found()
 
     @property
     def missing_file(self) -> str | None:
@@ -296,7 +296,7 @@ class Database:
             # A position check is shared with other calls and never cut off: it has its own, short limit.
             is_held = engine is not self.check_engine
             if is_held:
-                self.held.note_taken(connection)
+                self.held.record_checkout(connection)
             failure: BaseException | None = None
             try:
                 yield connection
@@ -304,29 +304,29 @@ class Database:
                 failure = error
                 raise
             finally:
-                was_cut = is_held and self.held.note_given_back(connection)
+                was_cut = is_held and self.held.record_checkin(connection)
                 is_over = was_cut or not self.keeps_connections or (failure is not None and _driver_closed(connection))
                 if is_over and not connection.closed:
                     connection.invalidate()
                 if was_cut:
-                    end_for_good(failure)
+                    make_final(failure)
 
     @contextmanager
     def _slot(self, places: threading.BoundedSemaphore) -> Iterator[None]:
         """Takes one of the ``pool_size`` places of write and load connections, or SQLite's single place for a
         writer."""
-        if getattr(self._holding, "taken", False):
+        if getattr(self._holding, "is_acquired", False):
             raise RuntimeError("this thread holds a database connection already and must not wait for a second one")
         if not places.acquire(blocking=False):
             with turns.waiting():
                 came_free = places.acquire(timeout=self.settings.pool_timeout_s)
             if not came_free:
                 raise self._no_connection()
-        self._holding.taken = True
+        self._holding.is_acquired = True
         try:
             yield
         finally:
-            self._holding.taken = False
+            self._holding.is_acquired = False
             places.release()
 
     def _no_connection(self) -> DatabaseUnavailable:

@@ -103,7 +103,7 @@ def translate_error(context: ExceptionContext) -> None:
     original = context.original_exception
     hides_values = context.engine is None or context.engine.hide_parameters
     if hides_values:
-        _leave_out_values(context, original)
+        _remove_values(context, original)
     if getattr(original, "sqlstate", None) is None and _TOO_MANY_VALUES.search(str(original)):
         # psycopg detects this itself, with an exception class that usually means a lost connection.
         raise DataError(context.statement, None, original) from original
@@ -129,7 +129,7 @@ def translate_error(context: ExceptionContext) -> None:
         raise DataError(context.statement, context.parameters, original, hides_values) from original
 
 
-def _leave_out_values(context: ExceptionContext, original: BaseException) -> None:
+def _remove_values(context: ExceptionContext, original: BaseException) -> None:
     """Removes values from error texts: databases quote what clients have sent, and what others have stored."""
     message, diagnosis = str(original), getattr(original, "diag", None)
     if diagnosis is not None and diagnosis.message_primary:
@@ -242,7 +242,7 @@ def _classify_sqlite(error: BaseException) -> tuple[bool, bool, bool]:
     return primary in (_SQLITE_BUSY, _SQLITE_LOCKED), read_only or primary in _SQLITE_UNAVAILABLE, read_only
 
 
-def take_from_counter(
+def allocate_from_counter(
     connection: Connection,
     column: Column[Any],
     amount: int,
@@ -258,9 +258,9 @@ def take_from_counter(
     """
     given = {"counter_amount": amount, **(parameters or {})}
     if connection.dialect.name == "mysql":
-        result = connection.execute(_taking_on_mysql(column, where), given)
+        result = connection.execute(_allocation_query_on_mysql(column, where), given)
         return None if result.rowcount == 0 else result.lastrowid
-    after = connection.execute(_taking(column, where), given).scalar()
+    after = connection.execute(_allocation_query(column, where), given).scalar()
     return None if after is None else cast(int, after) - amount
 
 
@@ -269,14 +269,14 @@ _MAX_COUNTER_STATEMENTS = 64
 
 
 @lru_cache(_MAX_COUNTER_STATEMENTS)
-def _taking_on_mysql(column: Column[Any], where: ColumnElement[bool] | None) -> Update:
+def _allocation_query_on_mysql(column: Column[Any], where: ColumnElement[bool] | None) -> Update:
     amount = bindparam("counter_amount", type_=Integer())
     statement = update(column.table).values({column: func.last_insert_id(column) + amount})
     return statement if where is None else statement.where(where)
 
 
 @lru_cache(_MAX_COUNTER_STATEMENTS)
-def _taking(column: Column[Any], where: ColumnElement[bool] | None) -> ReturningUpdate[Any]:
+def _allocation_query(column: Column[Any], where: ColumnElement[bool] | None) -> ReturningUpdate[Any]:
     statement = update(column.table).values({column: column + bindparam("counter_amount", type_=Integer())})
     return (statement if where is None else statement.where(where)).returning(column)
 

@@ -309,7 +309,7 @@ def _constant(value: Any) -> str:
     return f"'{value}'"
 
 
-def takes_direct_statements(connection: Connection) -> bool:
+def supports_direct_statements(connection: Connection) -> bool:
     """Whether `execute_directly` is supported on this connection."""
     return isinstance(connection.connection.dbapi_connection, MySqlConnection)
 

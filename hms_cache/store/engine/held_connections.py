@@ -27,7 +27,7 @@ class HeldConnections:
         self._given_up: set[int] = set()
         """Identifiers of threads whose call was given up and has not ended."""
 
-    def note_taken(self, connection: Connection) -> None:
+    def record_checkout(self, connection: Connection) -> None:
         """Called by the thread that takes a connection. Raises DatabaseUnavailable if its call was given up."""
         of_driver = connection.connection.dbapi_connection
         thread = threading.get_ident()
@@ -36,7 +36,7 @@ class HeldConnections:
                 raise _given_up()
             self._by_thread.setdefault(thread, []).append((connection, of_driver))
 
-    def note_given_back(self, connection: Connection) -> bool:
+    def record_checkin(self, connection: Connection) -> bool:
         """Returns whether the connection was cut off meanwhile, and must not be reused."""
         thread = threading.get_ident()
         with self._lock:
@@ -64,11 +64,11 @@ class HeldConnections:
                 interrupt(of_driver)
             return bool(held)
 
-    def cut_off_stuck(self, patience_s: float) -> None:
-        """`cut_off` for each thread that still holds, after `patience_s`, a connection that it holds now: for a server
+    def cut_off_stuck(self, max_wait_s: float) -> None:
+        """`cut_off` for each thread that still holds, after `max_wait_s`, a connection that it holds now: for a server
         that stops. Waits that long, unless all are returned earlier."""
         held = self._now()
-        end_s = monotonic() + patience_s
+        end_s = monotonic() + max_wait_s
         while held and monotonic() < end_s:
             sleep(_STUCK_PAUSE_S)
             now = self._now()
@@ -103,7 +103,7 @@ def _given_up() -> DatabaseUnavailable:
     return DatabaseUnavailable("the call was given up")
 
 
-def end_for_good(failure: BaseException | None) -> None:
+def make_final(failure: BaseException | None) -> None:
     """Makes an error on a connection that was cut off final, so that it is not retried."""
     if isinstance(failure, DatabaseUnavailable):
         failure.connection_lost = False  # keeps its class: the outcome of a COMMIT stays unknown

@@ -103,5 +103,5 @@ class IndexWalk:
             yield
         finally:
             now_s = self._clock.monotonic_s()
-            if (took_s := now_s - begun_s) > self._SHORT_S:
-                self._skipped_until_s = now_s + min(took_s / self._MAX_OF_TIME, self._LONGEST_PAUSE_S)
+            if (duration_s := now_s - begun_s) > self._SHORT_S:
+                self._skipped_until_s = now_s + min(duration_s / self._MAX_OF_TIME, self._LONGEST_PAUSE_S)

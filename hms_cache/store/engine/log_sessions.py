@@ -28,7 +28,7 @@ from sqlalchemy import Connection, Select, func, literal_column, select
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine.dialects import DialectName
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Plan, Question, fetch, fetch_together
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery, fetch, fetch_together
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
 
 _SEPARATOR: Final = "|"
@@ -104,13 +104,13 @@ def _postgresql_text(connection: Connection) -> str:
 def read_head(connection: Connection, history_text: HistoryText) -> LogHead:
     """The end of the log, on MySQL, MariaDB or PostgreSQL. Raises DatabaseUnavailable."""
     # Every exact read waits for this read: `Connection.execute` would cost more than everything else in it.
-    [[row]] = fetch_together(connection, [Question(history_text.query(connection), {})])
+    [[row]] = fetch_together(connection, [PlannedQuery(history_text.query(connection), {})])
     return head_of(connection, row)
 
 
 def head_plan(connection: Connection, history_text: HistoryText) -> Plan[LogHead]:
     """`read_head` as a plan, to read a snapshot's fence together with other questions."""
-    [row] = yield from fetch(Question(history_text.query(connection), {}))
+    [row] = yield from fetch(PlannedQuery(history_text.query(connection), {}))
     return head_of(connection, row)
 
 

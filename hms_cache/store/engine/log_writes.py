@@ -80,11 +80,11 @@ def log_at_once(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> in
         given = {f"{name}_{number}": row[name] for number, row in enumerate(rows) for name in _COLUMNS}
         ids = connection.execute(_on_postgresql(len(rows)), {"count": len(rows), **given}).scalars().all()
         return min(ids) if ids else None
-    taken, *_ = execute_directly(
+    allocated, *_ = execute_directly(
         connection,
-        [(TAKE_EVENT_IDS, {"count": len(rows)}), (_on_mysql(len(rows)), _numbered(rows))],
+        [(ALLOCATE_EVENT_IDS, {"count": len(rows)}), (_on_mysql(len(rows)), _numbered(rows))],
     )
-    return taken.last_id if taken.rows else None
+    return allocated.last_id if allocated.rows else None
 
 
 def commit_with(
@@ -131,7 +131,7 @@ def has_refused_rows(connection: Connection) -> bool:
 def _on_postgresql(count: int) -> Insert:
     sequence, log = NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, NOTIFICATION_LOG.c
     amount = bindparam("count", type_=sequence.type)
-    taken = (
+    allocated = (
         update(NOTIFICATION_SEQUENCE)
         .values({sequence: sequence + amount})
         .returning((sequence - amount).label("FIRST"))
@@ -139,7 +139,7 @@ def _on_postgresql(count: int) -> Insert:
     )
     rows = [
         select(
-            taken.c.FIRST + literal(number, Integer()),
+            allocated.c.FIRST + literal(number, Integer()),
             *(bindparam(f"{name}_{number}", type_=log[name].type) for name in _COLUMNS),
         )
         for number in range(count)
@@ -154,7 +154,7 @@ def _numbered(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {f"{name}_{number}": value for number, row in enumerate(rows) for name, value in row.items()}
 
 
-TAKING_EVENT_IDS: Final = update(NOTIFICATION_SEQUENCE).values(
+ALLOCATING_EVENT_IDS: Final = update(NOTIFICATION_SEQUENCE).values(
     {
         NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID: func.last_insert_id(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)
         + bindparam("count", type_=Integer())
@@ -162,9 +162,9 @@ TAKING_EVENT_IDS: Final = update(NOTIFICATION_SEQUENCE).values(
 )
 """Locks the sequence. The acknowledgement's `last_id` is the first id. On MySQL and MariaDB."""
 
-TAKE_EVENT_IDS: Final = Direct(TAKING_EVENT_IDS)
-TAKE_FOR_LAST_ROW: Final = Direct(TAKING_EVENT_IDS.where(row_count() == 1))
-"""Like `TAKE_EVENT_IDS` if the previous statement found exactly one row; otherwise takes no ids."""
+ALLOCATE_EVENT_IDS: Final = Direct(ALLOCATING_EVENT_IDS)
+ALLOCATE_FOR_LAST_ROW: Final = Direct(ALLOCATING_EVENT_IDS.where(row_count() == 1))
+"""Like `ALLOCATE_EVENT_IDS` if the previous statement found exactly one row; otherwise takes no ids."""
 
 
 @lru_cache(MAX_EVENTS)

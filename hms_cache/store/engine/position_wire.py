@@ -51,10 +51,10 @@ PREPARE_TIMEOUT_S: Final = 5.0
 class PositionConnection:
     """A connection that only asks for the position. Used by one thread; a question waits for its reply."""
 
-    def __init__(self, connection: pymysql.connections.Connection, question: str) -> None:
+    def __init__(self, connection: pymysql.connections.Connection, query: str) -> None:
         """Takes over an open connection and switches it to autocommit, so that every question sees the latest commit.
 
-        `question`: a statement that returns NEXT_EVENT_ID and a text that identifies the history (`log_sessions`).
+        `query`: a statement that returns NEXT_EVENT_ID and a text that identifies the history (`log_sessions`).
         Waits for the database to prepare it, and for the first reply (`first`). Raises DatabaseUnavailable.
         """
         connection.autocommit(True)
@@ -64,11 +64,11 @@ class PositionConnection:
         self._received = b""
         self._last_answer = b""
         self._session: dict[Any, Any] = {}
-        statement = self._prepare(_packet(_PREPARE, question.encode()))
+        statement = self._prepare(_packet(_PREPARE, query.encode()))
         self.is_prepared = statement is not None
         """Whether the question is a prepared statement."""
         self._request = (
-            _packet(_TEXT, question.encode()) if statement is None else _packet(_EXECUTE, statement + _NO_CURSOR_ONCE)
+            _packet(_TEXT, query.encode()) if statement is None else _packet(_EXECUTE, statement + _NO_CURSOR_ONCE)
         )
         self._last = LogHead(0, UNKNOWN_HISTORY)
         self.first = self._query()
@@ -76,7 +76,7 @@ class PositionConnection:
         sock.setblocking(False)
 
     @staticmethod
-    def can_take(connection: pymysql.connections.Connection) -> bool:
+    def supports(connection: pymysql.connections.Connection) -> bool:
         """Whether the connection is a plain socket: bare packets would bypass TLS."""
         return type(getattr(connection, "_sock", None)) is socket.socket
 

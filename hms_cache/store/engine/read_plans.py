@@ -23,7 +23,7 @@ from hms_cache.store.engine.direct_statements import (
     Values,
     execute_directly,
     executed_as_one,
-    takes_direct_statements,
+    supports_direct_statements,
 )
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.values import frozen
@@ -36,7 +36,7 @@ T = TypeVar("T")
 Rows = Sequence[Any]
 
 
-class Question(NamedTuple):
+class PlannedQuery(NamedTuple):
     """A query and its values."""
 
     query: DirectQuery
@@ -46,7 +46,7 @@ class Question(NamedTuple):
     latin1, and a comparison with other text is an error."""
 
 
-Plan = Generator[Sequence[Question], Sequence[Rows], T]
+Plan = Generator[Sequence[PlannedQuery], Sequence[Rows], T]
 
 _WAITING: Final = "hms_cache.waiting_plan"
 
@@ -61,9 +61,9 @@ def carry_out(connection: Connection, plan: Plan[T]) -> T:
 
 def _carry_out(connection: Connection, plan: Plan[T]) -> T:
     try:
-        questions = next(plan)
+        queries = next(plan)
         while True:
-            questions = plan.send(fetch_together(connection, questions))
+            queries = plan.send(fetch_together(connection, queries))
     except StopIteration as end:
         return cast(T, end.value)
 
@@ -101,7 +101,7 @@ def forget_waiting(connection: Connection) -> None:
 def side_by_side(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
     """Combines several plans into one. If some raise, the error of the first one counts."""
     results: list[Any] = [None] * len(plans)
-    yielded: dict[int, Sequence[Question]] = {}
+    yielded: dict[int, Sequence[PlannedQuery]] = {}
     answers: Sequence[Rows] = ()
     running = dict.fromkeys(range(len(plans)), 0)
     while running:
@@ -118,7 +118,7 @@ def side_by_side(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
                 continue
             running[number] = len(yielded[number])
         if running:
-            answers = yield [question for number in running for question in yielded[number]]
+            answers = yield [planned for number in running for planned in yielded[number]]
     return tuple(results)
 
 
@@ -147,47 +147,47 @@ def attempt(plan: Plan[T]) -> Plan[Outcome[T]]:
         return Outcome(None, error)
 
 
-def fetch(question: Question) -> Plan[Rows]:
+def fetch(planned: PlannedQuery) -> Plan[Rows]:
     """Asks one question and returns its rows."""
-    [rows] = yield [question]
+    [rows] = yield [planned]
     return rows
 
 
-def fetch_together(connection: Connection, questions: Sequence[Question], *, ends: bool = False) -> list[Rows]:
+def fetch_together(connection: Connection, queries: Sequence[PlannedQuery], *, ends: bool = False) -> list[Rows]:
     """Returns the rows of each question. `ends`: the last question also ends the transaction (of a load connection), if
     they are sent together. Raises what `Connection.execute` does."""
-    if not questions:
+    if not queries:
         return []
     try:
-        if takes_direct_statements(connection):
-            return execute_directly(connection, [question[:2] for question in questions], commits=ends)
+        if supports_direct_statements(connection):
+            return execute_directly(connection, [planned[:2] for planned in queries], commits=ends)
         if connection.dialect.name == "postgresql":
             driver = cast("LimitedConnection", connection.connection.dbapi_connection)
             if driver.has_pipelines:
-                return _fetch_in_pipeline(connection, driver, questions, ends)
+                return _fetch_in_pipeline(connection, driver, queries, ends)
     except DataError as error:
         # On MySQL the transaction and its snapshot continue after the error.
-        if not is_uncomparable(error) or not any(one.compares_texts for one in questions):
+        if not is_uncomparable(error) or not any(one.compares_texts for one in queries):
             raise
-        return [_fetch_alone(connection, one) for one in questions]
-    return [connection.execute(one.query.statement, dict(one.values)).all() for one in questions]
+        return [_fetch_alone(connection, one) for one in queries]
+    return [connection.execute(one.query.statement, dict(one.values)).all() for one in queries]
 
 
-def _fetch_alone(connection: Connection, question: Question) -> Rows:
+def _fetch_alone(connection: Connection, planned: PlannedQuery) -> Rows:
     try:
-        [rows] = execute_directly(connection, [question[:2]])
+        [rows] = execute_directly(connection, [planned[:2]])
     except DataError as error:
-        if not is_uncomparable(error) or not question.compares_texts:
+        if not is_uncomparable(error) or not planned.compares_texts:
             raise
         return []
     return cast(Rows, rows)
 
 
 def _fetch_in_pipeline(
-    connection: Connection, driver: LimitedConnection, questions: Sequence[Question], ends: bool
+    connection: Connection, driver: LimitedConnection, queries: Sequence[PlannedQuery], ends: bool
 ) -> list[Rows]:
     dialect = connection.dialect
-    filled = [question.query.with_values(dialect, question.values) for question in questions]
+    filled = [planned.query.with_values(dialect, planned.values) for planned in queries]
     shown = "; ".join(text for text, _ in filled)
     found = executed_as_one(connection, shown, lambda: driver.fetch_in_pipeline(filled, ends=ends))
-    return [question.query.rows(dialect, rows) for question, rows in zip(questions, found, strict=True)]
+    return [planned.query.rows(dialect, rows) for planned, rows in zip(queries, found, strict=True)]

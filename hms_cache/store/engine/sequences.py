@@ -16,7 +16,7 @@ from sqlalchemy import Column, Connection, bindparam, func, insert, select, upda
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store import schema
-from hms_cache.store.engine.dialects import take_from_counter
+from hms_cache.store.engine.dialects import allocate_from_counter
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.values import frozen
 
@@ -87,7 +87,7 @@ class LaggingSequence:
     raised_to: int
 
 
-def take_ids(connection: Connection, model: str, count: int) -> range:
+def allocate_ids(connection: Connection, model: str, count: int) -> range:
     """``count`` consecutive new ids of ``model`` ("MTable", …), in the caller's transaction, which keeps the row lock.
 
     A missing row is created above the largest id in use.
@@ -97,7 +97,9 @@ def take_ids(connection: Connection, model: str, count: int) -> range:
     """
     column = ID_COLUMNS[model]
     table = schema.SEQUENCE_TABLE
-    first = take_from_counter(connection, table.c.NEXT_VAL, count, _IS_OF_CLASS, {"sequence_name": _PACKAGE + model})
+    first = allocate_from_counter(
+        connection, table.c.NEXT_VAL, count, _IS_OF_CLASS, {"sequence_name": _PACKAGE + model}
+    )
     if first is None:
         first = _largest_id(connection, column) + 1
         try:
@@ -147,22 +149,22 @@ class IdBlocks:
         self._lock = threading.Lock()
         self._free: dict[str, list[range]] = {}
 
-    def take_free(self, model: str, count: int) -> list[int] | None:
+    def allocate_free(self, model: str, count: int) -> list[int] | None:
         """``count`` unused ids, ascending within a block. None, and nothing is taken, if there are fewer."""
         with self._lock:
             blocks = self._free.get(model, [])
             if sum(map(len, blocks)) < count:
                 return None
-            taken: list[int] = []
-            while len(taken) < count:
+            allocated: list[int] = []
+            while len(allocated) < count:
                 block = blocks[0]
-                missing = count - len(taken)
-                taken.extend(block[:missing])
+                missing = count - len(allocated)
+                allocated.extend(block[:missing])
                 if missing < len(block):
                     blocks[0] = block[missing:]
                 else:
                     blocks.pop(0)
-            return taken
+            return allocated
 
     def reserve(self, wanted: Mapping[str, int]) -> dict[str, list[int]]:
         """Ids per model class. Missing ones are allocated in one short transaction, which locks rows in order of their
@@ -175,7 +177,7 @@ class IdBlocks:
         reserved: dict[str, list[int]] = {}
         short: dict[str, int] = {}
         for model, count in wanted.items():
-            ids = self.take_free(model, count)
+            ids = self.allocate_free(model, count)
             if ids is None:
                 short[model] = count
             else:
@@ -183,7 +185,7 @@ class IdBlocks:
         if not short:
             return reserved
         try:
-            blocks = self._take_blocks(short)
+            blocks = self._allocate_blocks(short)
         except BaseException:
             self.give_back(reserved)
             raise
@@ -210,10 +212,10 @@ class IdBlocks:
             with self._lock:
                 self._free.setdefault(model, []).append(block)
 
-    def _take_blocks(self, short: Mapping[str, int]) -> dict[str, range]:
+    def _allocate_blocks(self, short: Mapping[str, int]) -> dict[str, range]:
         with self._database.writing() as connection:
             blocks = {
-                model: take_ids(connection, model, max(short[model], _BLOCK_SIZES.get(model, BLOCK_SIZE)))
+                model: allocate_ids(connection, model, max(short[model], _BLOCK_SIZES.get(model, BLOCK_SIZE)))
                 for model in sorted(short)
             }
             # A lost acknowledgement only loses ids: the error is raised and none of the block is used.

@@ -47,7 +47,7 @@ def carry_out_parts(transaction: WriteTransaction, parts: Sequence[Part]) -> lis
     count = len(transaction.events) + sum(part.further_events for part in parts)
     execute: Callable[[Sequence[Statement]], list[Any]] = transaction.execute_and_commit
     if count:
-        execute = partial(transaction.execute_and_take_event_ids, count=count)
+        execute = partial(transaction.execute_and_allocate_event_ids, count=count)
     written = _sent(writing, execute)
     return [part.outcomes(answers) for part, answers in zip(parts, written, strict=True)]
 

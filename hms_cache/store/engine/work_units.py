@@ -25,17 +25,17 @@ from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store import schema
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.dialects import is_of_too_many_values, take_from_counter
+from hms_cache.store.engine.dialects import allocate_from_counter, is_of_too_many_values
 from hms_cache.store.engine.direct_statements import (
     Direct,
     Statement,
     execute_directly,
-    takes_direct_statements,
+    supports_direct_statements,
 )
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import AnnouncedWrite, EventRow, WriteGuard
 from hms_cache.store.engine.log_writes import (
-    TAKE_EVENT_IDS,
+    ALLOCATE_EVENT_IDS,
     begin_event_ids,
     can_log_at_once,
     commit_with,
@@ -44,7 +44,7 @@ from hms_cache.store.engine.log_writes import (
     log_with_ids,
     rows_of_events,
 )
-from hms_cache.store.engine.sequences import NOTIFICATION_LOG, IdBlocks, take_ids
+from hms_cache.store.engine.sequences import NOTIFICATION_LOG, IdBlocks, allocate_ids
 from hms_cache.store.warehouse.waits import FileWaits, StillWaiting, waits_of_a_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
@@ -92,11 +92,11 @@ class WriteTransaction:
         """Id of the last event, set by the commit: None before, and without events."""
 
         self._ids = ids
-        self._taken_event_ids: range | None = None
+        self._allocated_event_ids: range | None = None
         """Ids that the work took with its own statements."""
         self._unsent_rows: list[dict[str, Any]] = []
         """Rows of the log that are sent with COMMIT."""
-        self._left_for_commit: list[Statement] = []
+        self._deferred_to_commit: list[Statement] = []
         self._events: list[EventRow] = []
         self._event_characters = 0
         self._after_commit: list[Callable[[], None]] = []
@@ -111,12 +111,12 @@ class WriteTransaction:
 
         :raises NeedMoreIds: must reach `run_write` unchanged, which runs the work again with enough of them.
         """
-        return self._ids.take(self.connection, model, count) if count else []
+        return self._ids.allocate(self.connection, model, count) if count else []
 
     @property
-    def takes_event_ids_early(self) -> bool:
-        """Whether `execute_and_take_event_ids` takes ids: if others acknowledge a write with these events, the lock is
-        taken as late as possible."""
+    def allocates_event_ids_early(self) -> bool:
+        """Whether `execute_and_allocate_event_ids` takes ids: if others acknowledge a write with these events, the lock
+        is taken as late as possible."""
         return self._guard is None or not (self._guard.is_acknowledged and self._guard.announces(self._events))
 
     def execute_directly(self, statements: Sequence[Statement]) -> list[Any]:
@@ -128,25 +128,25 @@ class WriteTransaction:
         executed twice without harm. If the connection breaks, the work runs again, as before a COMMIT."""
         return execute_directly(self.connection, statements, commits=True)
 
-    def leave_for_commit(self, statements: Sequence[Statement]) -> None:
+    def defer_to_commit(self, statements: Sequence[Statement]) -> None:
         """Makes the statements part of the packet with COMMIT. They must not wait for other transactions' locks: if the
         connection breaks meanwhile, the outcome is unknown. On MySQL and MariaDB."""
-        self._left_for_commit += statements
+        self._deferred_to_commit += statements
 
-    def execute_and_take_event_ids(
-        self, statements: Sequence[Statement], count: int, taking: Direct = TAKE_EVENT_IDS
+    def execute_and_allocate_event_ids(
+        self, statements: Sequence[Statement], count: int, allocation: Direct = ALLOCATE_EVENT_IDS
     ) -> list[Any]:
         """Like `execute_directly`, for the last statements of the work that wait for locks. Takes ids for ``count``
         events in the same packet; NOTIFICATION_SEQUENCE stays locked from then on. Events appended later must be about
         transactions only: if others had to acknowledge them, they would be waited for under the lock.
 
-        :param taking: a form of `TAKE_EVENT_IDS` with a condition on which it takes none.
+        :param allocation: a form of `ALLOCATE_EVENT_IDS` with a condition on which it takes none.
         """
-        if not self.takes_event_ids_early or self._taken_event_ids is not None:
+        if not self.allocates_event_ids_early or self._allocated_event_ids is not None:
             return self.execute_directly(statements)
-        *answers, taken = self.execute_directly([*statements, (taking, {"count": count})])
-        if taken.rows:
-            self._taken_event_ids = range(taken.last_id, taken.last_id + count)
+        *answers, allocated = self.execute_directly([*statements, (allocation, {"count": count})])
+        if allocated.rows:
+            self._allocated_event_ids = range(allocated.last_id, allocated.last_id + count)
         return answers
 
     def append_event(self, event: EventRow) -> None:
@@ -201,13 +201,13 @@ class WriteTransaction:
         events = self._events
         answers: list[Any] | None = None
         guard = self._guard if self._guard is not None and self._guard.announces(events) else None
-        if self._taken_event_ids is None and guard is not None:
+        if self._allocated_event_ids is None and guard is not None:
             # From here until they learn of the commit, the others answer no read by lease. They acknowledge while the
             # lock is being taken.
             self.announced = guard.begin(events)
-            answers = self._take_event_ids_with_questions()
-        if self._taken_event_ids is not None:
-            self._log_with_commit(self._taken_event_ids, time_s)
+            answers = self._allocate_event_ids_with_queries()
+        if self._allocated_event_ids is not None:
+            self._log_with_commit(self._allocated_event_ids, time_s)
         elif events:
             first = self._log_at_once(time_s)
             if first is None:
@@ -217,60 +217,62 @@ class WriteTransaction:
             self.announced = self.announced or guard.begin(events)
             self.announced.before_commit(self.connection, answers)
 
-    def _take_event_ids_with_questions(self) -> list[Any] | None:
+    def _allocate_event_ids_with_queries(self) -> list[Any] | None:
         """Takes the ids in one packet with the guard's questions under the lock, and returns the answers to these.
 
         None, and nothing is taken, if the guard has no questions or this is not possible.
         """
         events = self._events
-        if self.announced is None or not takes_direct_statements(self.connection):
+        if self.announced is None or not supports_direct_statements(self.connection):
             return None
         if not can_log_at_once(self.connection, [event.message for event in events]):
             return None
-        questions = self.announced.statements_under_lock(self.connection)
-        if not questions:
+        queries = self.announced.statements_under_lock(self.connection)
+        if not queries:
             return None
-        taken, *answers = execute_directly(self.connection, [(TAKE_EVENT_IDS, {"count": len(events)}), *questions])
-        if not taken.rows:
+        allocated, *answers = execute_directly(
+            self.connection, [(ALLOCATE_EVENT_IDS, {"count": len(events)}), *queries]
+        )
+        if not allocated.rows:
             return None
-        self._taken_event_ids = range(taken.last_id, taken.last_id + len(events))
+        self._allocated_event_ids = range(allocated.last_id, allocated.last_id + len(events))
         return answers
 
-    def _log_with_commit(self, taken: range, time_s: int) -> None:
+    def _log_with_commit(self, allocated: range, time_s: int) -> None:
         """Prepares the rows for `commit`: the ids are known, and no further waits are necessary."""
         events = self._events
-        if len(events) != len(taken):
+        if len(events) != len(allocated):
             # The row is locked: the following ids can be taken, and unused ones returned.
             counter = schema.NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID
-            take_from_counter(self.connection, counter, len(events) - len(taken))
+            allocate_from_counter(self.connection, counter, len(events) - len(allocated))
         if not events:
             return
-        row_ids = self._ids.take_here(self.connection, NOTIFICATION_LOG, len(events))
+        row_ids = self._ids.allocate_here(self.connection, NOTIFICATION_LOG, len(events))
         rows = rows_of_events(events, row_ids, time_s)
-        numbered = [{**row, "EVENT_ID": id_} for id_, row in enumerate(rows, start=taken.start)]
+        numbered = [{**row, "EVENT_ID": id_} for id_, row in enumerate(rows, start=allocated.start)]
         if can_log_at_once(self.connection, [event.message for event in events]):
             self._unsent_rows = numbered
         else:
             log_with_ids(self.connection, numbered)
-        self.last_event_id = taken.start + len(events) - 1
+        self.last_event_id = allocated.start + len(events) - 1
 
     def commit(self) -> None:
         """Commits after `write_events`, together with the rows of the log and other statements still to be sent."""
-        if self._unsent_rows or self._left_for_commit:
-            commit_with(self.connection, self._left_for_commit, self._unsent_rows)
+        if self._unsent_rows or self._deferred_to_commit:
+            commit_with(self.connection, self._deferred_to_commit, self._unsent_rows)
         self.connection.commit()
 
     @property
     def was_refused(self) -> bool:
         """After `commit` has failed: whether it is certain that nothing was committed."""
-        return bool(self._unsent_rows or self._left_for_commit) and has_refused_rows(self.connection)
+        return bool(self._unsent_rows or self._deferred_to_commit) and has_refused_rows(self.connection)
 
     def _log_at_once(self, time_s: int) -> int | None:
         """Writes the events in one statement; returns the id of the first. None, and nothing is written, if not
         possible."""
         if not can_log_at_once(self.connection, [event.message for event in self._events]):
             return None
-        row_ids = self._ids.take_at_hand(NOTIFICATION_LOG, len(self._events))
+        row_ids = self._ids.allocate_at_hand(NOTIFICATION_LOG, len(self._events))
         if row_ids is None:
             return None
         first = log_at_once(self.connection, rows_of_events(self._events, row_ids, time_s))
@@ -280,11 +282,11 @@ class WriteTransaction:
 
     def _log_in_turn(self, time_s: int) -> int:
         count = len(self._events)
-        first = take_from_counter(self.connection, schema.NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, count)
+        first = allocate_from_counter(self.connection, schema.NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, count)
         if first is None:
             begin_event_ids(self.connection, 1 + count)
             first = 1
-        row_ids = self._ids.take_here(self.connection, NOTIFICATION_LOG, count)
+        row_ids = self._ids.allocate_here(self.connection, NOTIFICATION_LOG, count)
         rows = rows_of_events(self._events, row_ids, time_s)
         log_with_ids(self.connection, [{**row, "EVENT_ID": id_} for id_, row in enumerate(rows, start=first)])
         return first
@@ -456,23 +458,23 @@ class _Ids:
         if blocks is not None:
             self._reserved = blocks.reserve({NOTIFICATION_LOG: 1, **wanted})
 
-    def take(self, connection: Connection, model: str, count: int) -> list[int]:
+    def allocate(self, connection: Connection, model: str, count: int) -> list[int]:
         if self._blocks is None:
-            return list(take_ids(connection, model, count))
-        taken = self._take_reserved(model, count)
-        if taken is None:
+            return list(allocate_ids(connection, model, count))
+        allocated = self._allocate_reserved(model, count)
+        if allocated is None:
             raise NeedMoreIds(model, self._used.get(model, 0) + count)
-        return taken
+        return allocated
 
-    def take_here(self, connection: Connection, model: str, count: int) -> list[int]:
+    def allocate_here(self, connection: Connection, model: str, count: int) -> list[int]:
         """Like :meth:`take`; if too few ids are reserved, takes them from the sequence's row inside the transaction."""
-        taken = None if self._blocks is None else self._take_reserved(model, count)
-        return list(take_ids(connection, model, count)) if taken is None else taken
+        allocated = None if self._blocks is None else self._allocate_reserved(model, count)
+        return list(allocate_ids(connection, model, count)) if allocated is None else allocated
 
-    def take_at_hand(self, model: str, count: int) -> list[int] | None:
+    def allocate_at_hand(self, model: str, count: int) -> list[int] | None:
         """Like :meth:`take`, but without any statement; None if too few ids are reserved, which is always so on
         SQLite."""
-        return None if self._blocks is None else self._take_reserved(model, count)
+        return None if self._blocks is None else self._allocate_reserved(model, count)
 
     def put_back(self, model: str, count: int) -> None:
         """The last ``count`` ids taken are not in any row."""
@@ -486,13 +488,13 @@ class _Ids:
             )
             self._reserved = {}
 
-    def _take_reserved(self, model: str, count: int) -> list[int] | None:
+    def _allocate_reserved(self, model: str, count: int) -> list[int] | None:
         assert self._blocks is not None
         reserved = self._reserved.setdefault(model, [])
         start = self._used.get(model, 0)
         missing = start + count - len(reserved)
         if missing > 0:
-            more = self._blocks.take_free(model, missing)
+            more = self._blocks.allocate_free(model, missing)
             if more is None:
                 return None
             reserved.extend(more)

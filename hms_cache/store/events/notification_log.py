@@ -33,7 +33,7 @@ from hms_cache.store.engine.database import Database, features_of, read_log_end,
 from hms_cache.store.engine.dialects import CharacterCount
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.log_sessions import head_plan
-from hms_cache.store.engine.read_plans import Question, carry_out, fetch, side_by_side
+from hms_cache.store.engine.read_plans import PlannedQuery, carry_out, fetch, side_by_side
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import AUX_TABLE, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, PARTITION_EVENTS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -113,7 +113,7 @@ class NotificationLog:
         if self._database.is_sqlite:
             return self.head(), self.fetch(after_event_id, limit, known_event_id)
         with self._database.checking() as connection:
-            first = _first_question(after_event_id, limit)
+            first = _first_page_query(after_event_id, limit)
             head, rows = carry_out(
                 connection, side_by_side(head_plan(connection, self._database.history_text), fetch(first))
             )
@@ -248,10 +248,10 @@ def _longest_of(wanted: int, room: int) -> int:
     return max(_LONG_MESSAGE, _MAX_ABOVE_AVERAGE * room // wanted)
 
 
-def _first_question(after_event_id: int, limit: int) -> Question:
+def _first_page_query(after_event_id: int, limit: int) -> PlannedQuery:
     """The first statement of `_read_page` for the poller."""
     wanted = min(_FIRST_ROWS, limit, max(1, _MAX_PAGE_BYTES // _LONG_MESSAGE))
-    return Question(
+    return PlannedQuery(
         _FIRST_ROWS_QUERY,
         {"after": after_event_id, "wanted": wanted, "longest": _longest_of(wanted, _MAX_PAGE_BYTES)},
     )

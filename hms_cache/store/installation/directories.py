@@ -56,7 +56,7 @@ class _Budget:
 
 
 @dataclass(slots=True)
-class _Known:
+class _CatalogLocations:
     """The locations in the database, each in its first spelling."""
 
     databases: set[Location] = field(default_factory=set)
@@ -104,9 +104,9 @@ def check_directories(findings: Findings, warehouse: Warehouse, database: Databa
         )
 
 
-def _read(connection: Connection, warehouse: Warehouse) -> _Known:
+def _read(connection: Connection, warehouse: Warehouse) -> _CatalogLocations:
     """Reads all locations, in a fixed number of statements."""
-    known = _Known(declared=declared_locations(connection, warehouse))
+    known = _CatalogLocations(declared=declared_locations(connection, warehouse))
 
     def parsed(text: str | None) -> Location | None:
         try:
@@ -162,7 +162,7 @@ def _locations_of_partitions(connection: Connection, *, only_elsewhere: bool = F
     return connection.execute(statement.limit(_MAX_PARTITIONS + 1)).scalars().all()
 
 
-def _report_orphans(findings: Findings, warehouse: Warehouse, known: _Known) -> bool:
+def _report_orphans(findings: Findings, warehouse: Warehouse, known: _CatalogLocations) -> bool:
     """Returns False if not everything could be checked."""
     budget = _Budget(warehouse)
     orphans: list[AllowedLocation] = []
@@ -190,7 +190,7 @@ def _report_orphans(findings: Findings, warehouse: Warehouse, known: _Known) -> 
 
 
 def _orphans_below(
-    warehouse: Warehouse, known: _Known, root: AllowedLocation, budget: _Budget
+    warehouse: Warehouse, known: _CatalogLocations, root: AllowedLocation, budget: _Budget
 ) -> Iterator[AllowedLocation]:
     # With each directory: the number of levels of partitions that may be below it, None outside tables.
     waiting: list[tuple[AllowedLocation, int | None]] = [(root, known.tables.get(root.location.spellings[0]))]
@@ -217,7 +217,7 @@ def _orphans_below(
                 yield child
 
 
-def _is_unowned(known: _Known, name: str, levels: int | None) -> bool:
+def _is_unowned(known: _CatalogLocations, name: str, levels: int | None) -> bool:
     """Whether a directory of this name, which no row names, could not belong to any object that was not read."""
     if levels is None:
         return known.has_others
@@ -235,7 +235,7 @@ def _described(warehouse: Warehouse, place: AllowedLocation) -> str:
     return f"{place} ({size}{age})"
 
 
-def _report_missing(findings: Findings, warehouse: Warehouse, known: _Known) -> bool:
+def _report_missing(findings: Findings, warehouse: Warehouse, known: _CatalogLocations) -> bool:
     budget = _Budget(warehouse)
     missing: list[Location] = []
     is_whole = True

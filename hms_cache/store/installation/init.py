@@ -12,7 +12,7 @@ from hms_cache.errors import SchemaError
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.features import SchemaFeatures, read_features
-from hms_cache.store.engine.sequences import take_ids
+from hms_cache.store.engine.sequences import allocate_ids
 from hms_cache.store.installation.foreign_key_indexes import create_indexes
 from hms_cache.store.installation.unversioned import require_room
 from hms_cache.store.schema import (
@@ -138,7 +138,7 @@ def ensure_default_roles(connection: Connection, now_s: int) -> None:
     """
     names = select(ROLES.c.ROLE_NAME)
     if not {"admin", "public"} <= set(connection.execute(names).scalars()):
-        ids = iter(take_ids(connection, "MRole", 2))
+        ids = iter(allocate_ids(connection, "MRole", 2))
         # The sequence's lock serializes servers that start at the same time: another one may have created them.
         present = set(connection.execute(names).scalars())
         for role in ("admin", "public"):
@@ -149,7 +149,7 @@ def ensure_default_roles(connection: Connection, now_s: int) -> None:
     grants = GLOBAL_PRIVS.c
     granted = select(grants.USER_GRANT_ID).where(grants.PRINCIPAL_NAME == "admin", grants.PRINCIPAL_TYPE == "ROLE")
     if connection.execute(granted).first() is None:
-        grant_id = take_ids(connection, "MGlobalPrivilege", 1)[0]
+        grant_id = allocate_ids(connection, "MGlobalPrivilege", 1)[0]
         if connection.execute(granted).first() is not None:
             return
         connection.execute(
@@ -194,7 +194,7 @@ def ensure_default_database(
     present = select(DBS.c.DB_ID).where(DBS.c.NAME == "default", DBS.c.CTLG_NAME == "hive")
     if connection.execute(present).first() is not None:
         return False
-    database_id = take_ids(connection, "MDatabase", 1)[0]
+    database_id = allocate_ids(connection, "MDatabase", 1)[0]
     # The sequence's lock serializes servers that start at the same time: another one may have created it.
     if connection.execute(present).first() is not None:
         return False

@@ -69,12 +69,12 @@ def read_earlier_locks(connection: Connection, below: int, targets: Iterable[Loc
 
     None if there are more than `MAX_EARLIER_LOCKS`. One statement.
     """
-    (by_database, by_table), parameters = question_about(below, targets)
+    (by_database, by_table), parameters = earlier_locks_parameters(below, targets)
     return earlier_locks(connection.execute(_query(by_database, by_table), parameters).all())
 
 
 def earlier_locks(found: Sequence[Any]) -> EarlierLocks | None:
-    """Like `read_earlier_locks`, for rows that were read with `question_about`."""
+    """Like `read_earlier_locks`, for rows that were read with `earlier_locks_parameters`."""
     if len(found) > MAX_EARLIER_LOCKS:
         return None
     return EarlierLocks(
@@ -83,7 +83,7 @@ def earlier_locks(found: Sequence[Any]) -> EarlierLocks | None:
     )
 
 
-def question_about(below: int, targets: Iterable[LockTarget]) -> tuple[tuple[bool, bool], dict[str, Any]]:
+def earlier_locks_parameters(below: int, targets: Iterable[LockTarget]) -> tuple[tuple[bool, bool], dict[str, Any]]:
     """The form of the query (by names of databases, of tables), and its parameters."""
     targets = list(targets)
     databases = {target.database for target in targets}

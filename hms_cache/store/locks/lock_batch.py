@@ -24,7 +24,7 @@ from hms_cache.store.locks.locking import (
 from hms_cache.store.locks.unlocking import held_by_txn_error, may_be_unlocked
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXNS
 from hms_cache.store.transactions.codes import LOCK_ACQUIRED, TXN_OPEN
-from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
+from hms_cache.store.transactions.database_values import allocate_id, now_ms, read_now_ms
 from hms_cache.store.transactions.errors import no_such_lock_error, not_open_error
 from hms_cache.thrift_gen.hive_metastore.ttypes import CheckLockRequest, LockResponse, LockState, UnlockRequest
 
@@ -86,7 +86,7 @@ class LockBatch:
             add_components(
                 self._connection, [requested for requested in self._requested.values() if requested.txn_id > 0]
             )
-            first = take_id(self._connection, NEXT_LOCK_ID.c.NL_NEXT, len(self._requested))
+            first = allocate_id(self._connection, NEXT_LOCK_ID.c.NL_NEXT, len(self._requested))
             external_ids = dict(zip(self._requested, range(first, first + len(self._requested)), strict=True))
             now = read_now_ms(self._connection)
         last = max([one.lock_id for one in waiting] + list(external_ids.values()), default=0)

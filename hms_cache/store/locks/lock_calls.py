@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hms_cache.store.engine.direct_statements import takes_direct_statements
+from hms_cache.store.engine.direct_statements import supports_direct_statements
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.locks import locking, unlocking
 from hms_cache.store.locks.lock_batch import LockBatch, LockCall, Outcome
@@ -66,7 +66,7 @@ def carry_out_requests(
 
 def carry_out(transaction: WriteTransaction, context: TxnContext, calls: Sequence[LockCall]) -> list[Outcome]:
     """Returns the outcome of each call."""
-    if takes_direct_statements(transaction.connection):
+    if supports_direct_statements(transaction.connection):
         return LockPackets(transaction, calls).carry_out()
     return LockBatch(transaction.connection, calls).carry_out()
 
@@ -74,21 +74,21 @@ def carry_out(transaction: WriteTransaction, context: TxnContext, calls: Sequenc
 def lock(transaction: WriteTransaction, context: TxnContext, request: LockRequest) -> LockResponse:
     """Like `locking.lock`."""
     requested = validated_lock_request(request)
-    if len(requested.targets) > _MAX_COMPONENTS_IN_A_PACKET or not takes_direct_statements(transaction.connection):
+    if len(requested.targets) > _MAX_COMPONENTS_IN_A_PACKET or not supports_direct_statements(transaction.connection):
         return locking.lock(transaction.connection, requested)
     return _answered(_alone(transaction, requested))
 
 
 def check_lock(transaction: WriteTransaction, context: TxnContext, request: CheckLockRequest) -> LockResponse:
     """Like `locking.check_lock`."""
-    if not takes_direct_statements(transaction.connection):
+    if not supports_direct_statements(transaction.connection):
         return locking.check_lock(transaction.connection, request)
     return _answered(_alone(transaction, request))
 
 
 def unlock(transaction: WriteTransaction, context: TxnContext, request: UnlockRequest) -> None:
     """Like `unlocking.unlock`."""
-    if takes_direct_statements(transaction.connection):
+    if supports_direct_statements(transaction.connection):
         _alone(transaction, request)
     else:
         unlocking.unlock(transaction.connection, request)

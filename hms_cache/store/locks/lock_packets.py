@@ -19,7 +19,7 @@ from sqlalchemy import Integer, Select, bindparam, func, insert, select, update
 
 from hms_cache.store.engine.direct_statements import Direct, DirectQuery, DirectRows, Statement
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.locks.earlier_locks import EarlierLocks, direct_query, earlier_locks, question_about
+from hms_cache.store.locks.earlier_locks import EarlierLocks, direct_query, earlier_locks, earlier_locks_parameters
 from hms_cache.store.locks.lock_batch import (
     LOCK_TXNS,
     STILL_HELD,
@@ -137,9 +137,9 @@ class LockPackets(LockBatch):
             packet.add("write_ids", _direct(query), values)
         count = {"count": len(self._requested)}
         if unless:
-            packet.add("take", _TAKE_UNLESS, {**count, "unless": unless})
+            packet.add("take", _ALLOCATE_UNLESS, {**count, "unless": unless})
         else:
-            packet.add("take", _TAKE, count)
+            packet.add("take", _ALLOCATE, count)
         packet.add("conflicts", *self._conflicts_of_requested())
 
     def _conflicts_of_requested(self) -> tuple[DirectQuery, Mapping[str, Any]]:
@@ -149,35 +149,35 @@ class LockPackets(LockBatch):
         if not more and len(first.targets) <= _FEW_TARGETS and not first.request.zeroWaitReadEnabled:
             query, values = earlier_locks_query(_ABOVE_ALL, first.txn_id, first.targets, limit=1)
             return _direct(query), values
-        shape, values = question_about(
+        shape, values = earlier_locks_parameters(
             _ABOVE_ALL, [one for requested in self._requested.values() for one in requested.targets]
         )
         return direct_query(*shape), values
 
     def _answer_requested(self, packet: _Packet, states: Mapping[int, str]) -> None:
-        taken = packet["take"]
-        if not taken.rows:
+        allocated = packet["take"]
+        if not allocated.rows:
             raise RuntimeError(f"counter table {NEXT_LOCK_ID.name} has no row")
         drawn = len(self._requested)
         self._refuse_requested_of_ended(states)
         statements: list[Statement] = []
         if drawn > len(self._requested):
-            statements.append((_TAKE, {"count": len(self._requested) - drawn}))
+            statements.append((_ALLOCATE, {"count": len(self._requested) - drawn}))
         writing = [one for one in self._writing if states.get(one[0]) == TXN_OPEN]
         if writing:
             statements.append((_INSERT_COMPONENTS, component_rows(writing, packet.rows("write_ids"))))
-        ids = dict(zip(self._requested, range(taken.last_id, taken.last_id + drawn), strict=False))
+        ids = dict(zip(self._requested, range(allocated.last_id, allocated.last_id + drawn), strict=False))
         conflicts = Conflicts(self._connection, earlier_locks(packet.rows("conflicts")))
         rows = self._answer(ids, None, conflicts)
         for (state, is_of_txn), statement in _INSERT_LOCKS.items():
             if alike := [row for row in rows if row["HL_LOCK_STATE"] == state and (row["HL_TXNID"] > 0) == is_of_txn]:
                 statements.append((statement, alike))
-        self._transaction.leave_for_commit(statements)
+        self._transaction.defer_to_commit(statements)
 
     def _recheck(self, waiting: Sequence[WaitingLock]) -> None:
         """Checks whether waiting locks can be granted now."""
         targets = [target for one in waiting for target in one.targets]
-        shape, values = question_about(max(one.lock_id for one in waiting), targets)
+        shape, values = earlier_locks_parameters(max(one.lock_id for one in waiting), targets)
         [found] = self._transaction.execute_directly([(direct_query(*shape), values)])
         self._grant_waiting(waiting, Conflicts(self._connection, earlier_locks(found)))
 
@@ -206,12 +206,12 @@ _BEAT_OPEN_TXNS = Direct(
     .values(TXN_LAST_HEARTBEAT=now_ms())
 )
 
-_TAKING = update(NEXT_LOCK_ID).values(
+_ALLOCATION = update(NEXT_LOCK_ID).values(
     NL_NEXT=func.last_insert_id(NEXT_LOCK_ID.c.NL_NEXT) + bindparam("count", type_=Integer())
 )
-_TAKE = Direct(_TAKING)
-_TAKE_UNLESS = Direct(
-    _TAKING.where(
+_ALLOCATE = Direct(_ALLOCATION)
+_ALLOCATE_UNLESS = Direct(
+    _ALLOCATION.where(
         ~select(L.HL_LOCK_EXT_ID)
         .where(L.HL_LOCK_EXT_ID.in_(bindparam("unless", expanding=True)), L.HL_TXNID > 0)
         .exists()

@@ -34,7 +34,7 @@ from hms_cache.store.transactions.codes import (
     SHARED_WRITE,
     UPDATE,
 )
-from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
+from hms_cache.store.transactions.database_values import allocate_id, now_ms, read_now_ms
 from hms_cache.store.transactions.errors import no_such_lock_error, not_open_error
 from hms_cache.store.transactions.names import (
     MAX_PARTITION_CHARACTERS,
@@ -105,7 +105,7 @@ def lock(connection: Connection, requested: ValidatedLockRequest) -> LockRespons
         add_components(connection, [requested])
     elif len(requested.targets) > 1:
         now = read_now_ms(connection)
-    external_id = take_id(connection, NEXT_LOCK_ID.c.NL_NEXT)
+    external_id = allocate_id(connection, NEXT_LOCK_ID.c.NL_NEXT)
 
     def conflict_of(targets: Sequence[LockTarget]) -> Conflict | None:
         return conflict_in_database(connection, external_id, txn_id, targets)

@@ -30,7 +30,7 @@ from hms_cache.store.engine.database import Database, session_now
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.log_sessions import head_of, history_of
 from hms_cache.store.engine.log_writes import begin_event_ids
-from hms_cache.store.engine.read_plans import Question
+from hms_cache.store.engine.read_plans import PlannedQuery
 from hms_cache.store.installation.init import alone_with_the_schema
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
 from hms_cache.store.schema.members import HMS_CACHE_MEMBERS, OWN_METADATA
@@ -125,7 +125,7 @@ def has_table(database: Database) -> bool:
         return inspect(connection).has_table(HMS_CACHE_MEMBERS.name)
 
 
-def read_presence(database: Database, *, knows_table: bool = False) -> MemberPresence:
+def read_presence(database: Database, *, is_table_known: bool = False) -> MemberPresence:
     """Whether any member exists, with or without a lease. One statement if the table is known to exist.
 
     :raises DatabaseUnavailable: the database does not answer.
@@ -133,14 +133,14 @@ def read_presence(database: Database, *, knows_table: bool = False) -> MemberPre
     history = database.file_history() if database.is_sqlite else None
     try:
         with database.checking() as connection:
-            if not knows_table and not inspect(connection).has_table(HMS_CACHE_MEMBERS.name):
+            if not is_table_known and not inspect(connection).has_table(HMS_CACHE_MEMBERS.name):
                 return MemberPresence(False, False, history or session_now(database, connection))
             if history is not None:
                 return MemberPresence(True, bool(connection.execute(select(_ANY)).scalar_one()), history)
             is_any, text = connection.execute(select(_ANY, _history_column(database, connection))).one()
             return MemberPresence(True, bool(is_any), history_of(connection.info, connection.dialect.name, text))
     except DBAPIError:
-        if not knows_table or has_table(database):
+        if not is_table_known or has_table(database):
             raise
         return read_presence(database)  # dropped manually, or by restoring an older dump
 
@@ -221,20 +221,20 @@ def _history_column(database: Database, connection: Connection) -> ColumnClause[
     return literal_column(str(list(database.history_text.statement(connection).selected_columns)[1]))
 
 
-def questions_under_lock(database: Database, connection: Connection, member: str, epoch: int) -> list[Question]:
+def queries_under_lock(database: Database, connection: Connection, member: str, epoch: int) -> list[PlannedQuery]:
     """Questions to ask together, in this order, under the lock. The first one locks the own row until the transaction
     ends. `under_lock` parses the answers.
 
     The history is read each time: a proxy may move an open connection to another server.
     """
-    questions = [Question(_OWN_DIRECTLY, {"member": member, "epoch": epoch}), Question(_ALL_DIRECTLY, {})]
+    queries = [PlannedQuery(_OWN_DIRECTLY, {"member": member, "epoch": epoch}), PlannedQuery(_ALL_DIRECTLY, {})]
     if not database.is_sqlite:
-        questions.append(Question(database.history_text.query(connection), {}))
-    return questions
+        queries.append(PlannedQuery(database.history_text.query(connection), {}))
+    return queries
 
 
 def under_lock(database: Database, connection: Connection, answers: Sequence[Any]) -> UnderLock:
-    """Parses the answers to `questions_under_lock`."""
+    """Parses the answers to `queries_under_lock`."""
     own, found, *heads = answers
     history = head_of(connection, heads[0][0]).history if heads else database.file_history()
     return UnderLock(bool(own), tuple(map(_row, found)), history)

@@ -282,7 +282,7 @@ def _require_free_names(connection: Connection, rows: Sequence[dict[str, Any]]) 
         _require_free(connection, union_all(_AT_PARENT, _AT_CHILD), rows, "PARENT_TBL_ID")
 
 
-def _require_free(connection: Connection, taken: Any, rows: Sequence[dict[str, Any]], column: str) -> None:
+def _require_free(connection: Connection, in_use: Any, rows: Sequence[dict[str, Any]], column: str) -> None:
     named = Counter((row[column], row["CONSTRAINT_NAME"], row["POSITION"]) for row in rows)
     names_of: dict[int, set[str]] = {}
     for table_id, name, _ in named:
@@ -290,7 +290,7 @@ def _require_free(connection: Connection, taken: Any, rows: Sequence[dict[str, A
     found = next((name for (_, name, _), count in named.items() if count > 1), None)
     for table_id, names in sorted(names_of.items()):
         for some in batches(sorted(names), _NAMES_IN_A_STATEMENT):
-            found = connection.execute(taken, {"table_id": table_id, "names": list(some)}).scalar() or found
+            found = connection.execute(in_use, {"table_id": table_id, "names": list(some)}).scalar() or found
     if found is not None:
         raise InvalidObjectException(f"Constraint name already exists: {found}")
 

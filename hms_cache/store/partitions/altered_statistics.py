@@ -76,7 +76,7 @@ def update_basic_statistics(
             set_basic_statistics_accurate(new.parameters, environment_context.statistics_from == "TASK")
         elif not is_transactional(table) and new.sd is not None:
             counted.append(new)
-    files.judge_texts(new.sd.location for new in counted)
+    files.check_texts(new.sd.location for new in counted)
     places = {id(new): place for new in counted if (place := files.allow_text(new.sd.location)) is not None}
     outside = [new for new in counted if id(new) in moved and id(new) not in places]
     vacant = zip(outside, files.vacant(new.sd.location for new in outside), strict=True)

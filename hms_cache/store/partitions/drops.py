@@ -30,7 +30,7 @@ from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import SHARED, partition_places_in_use
-from hms_cache.store.soft_drops import dropping_txn_id, hide_older_files, places_that_may_go, queue_dropped_partitions
+from hms_cache.store.soft_drops import deletable_places, dropping_txn_id, hide_older_files, queue_dropped_partitions
 from hms_cache.store.transactions.name_changes import drop_partitions_from_transaction_tables
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Partition
@@ -95,7 +95,7 @@ def _drop_softly(
         changes = context.warehouse.changes(transaction)
         files = FileAccess(context, transaction.connection)
         texts = [text for _, text in places]
-        may_go = places_that_may_go(context, transaction, row, texts, of_partitions=True)
+        may_go = deletable_places(context, transaction, row, texts, of_partitions=True)
         for text in texts:
             if text in may_go and (place := files.allow_text(text)) is not None:
                 hide_older_files(changes, place, write_id, "dropped")
@@ -183,8 +183,8 @@ def plan_data_deletion(
     outside: list[str] = []
     wanted: list[AllowedLocation] = []
     by_name: list[tuple[str, Location]] = []
-    judged = files.allow_texts_by_names([place for _, place in named])
-    for (name, place), allowed in zip(named, judged, strict=True):
+    allowed_places = files.allow_texts_by_names([place for _, place in named])
+    for (name, place), allowed in zip(named, allowed_places, strict=True):
         if allowed is None:
             outside.append(place)
             continue

@@ -74,9 +74,9 @@ def exchange_partitions(
     moved = partitions_of_rows(rows)
     naming = PartitionNaming([key.name for key in destination.table.partitionKeys or ()])
     by_name = {naming.name(partition.values): partition for partition in moved}
-    taken = partitions_by_name(connection, partitioned(destination), by_name)
-    if taken:
-        first, sent = min(name for _, name in taken), destination_name.as_sent.table
+    in_use = partitions_by_name(connection, partitioned(destination), by_name)
+    if in_use:
+        first, sent = min(name for _, name in in_use), destination_name.as_sent.table
         raise MetaException(f"The partition {first} already exists in the table {sent}")
     _require_move_allowed(connection, source.table, destination.table)
     root = context.warehouse.location(destination.table.sd.location)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from hms_cache.store.engine.dialects import CharacterCount
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Plan, Question, fetch
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery, fetch
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.selection import all_names
 from hms_cache.store.schema import PARTITIONS
@@ -45,7 +45,7 @@ def names_of_all_plan(connection: Connection, table: PartitionedTable) -> Plan[l
     """
     names: list[str] | None = None
     for query in (_JOINED_QUERY, _IN_PARTS_QUERY):
-        names = _names((yield from fetch(Question(query, {"table_id": table.table_id}))))
+        names = _names((yield from fetch(PlannedQuery(query, {"table_id": table.table_id}))))
         if names is not None:
             break
     if names is None:

@@ -89,7 +89,7 @@ def move_directory(
         changes.remove_interrupted_copy(new_place)
     there = None if changes.resume_rename(place, new_place) else _actual_place(context, transaction, row, root, place)
     if there is not None:
-        if changes.is_taken(there, new_place):
+        if changes.is_in_use(there, new_place):
             raise InvalidOperationException(
                 f"New location for this table {table.dbName}.{table.tableName} already exists : {goal}"
             )

@@ -12,17 +12,17 @@ from hms_cache.batches import batches
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Question, fetch_together
+from hms_cache.store.engine.read_plans import PlannedQuery, fetch_together
 from hms_cache.store.engine.work_units import run_read
-from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.store.partitions.partitioned_tables import (
     PartitionedTable,
     find_partitioned_table,
     partitioned_table,
-    partitioned_table_question,
+    partitioned_table_query,
 )
 from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
 from hms_cache.store.partitions.selection import empty_values
+from hms_cache.store.partitions.table_guesses import TableGuesses
 from hms_cache.store.schema import DBS, PARTITIONS, TBLS
 
 SMALLEST_PAGE: Final = 1_000
@@ -66,17 +66,17 @@ def _bounded_count() -> DirectQuery:
     return DirectQuery(select(func.count()).select_from(some))
 
 
-def count_partitions(context: StoreContext, known_tables: KnownTables, table: TableName, most: int) -> int:
+def count_partitions(context: StoreContext, table_guesses: TableGuesses, table: TableName, most: int) -> int:
     """See `StoreReads.count_partitions`. Also reads the table's keys: callers read partitions next."""
-    questions = [
-        Question(_bounded_count(), {**table._asdict(), "most": most}, compares_texts=True),
-        partitioned_table_question(table),
+    queries = [
+        PlannedQuery(_bounded_count(), {**table._asdict(), "most": most}, compares_texts=True),
+        partitioned_table_query(table),
     ]
     database = context.database
 
     def read(connection: Connection) -> int:
-        counted, found = fetch_together(connection, questions, ends=not database.in_snapshot)
-        known_tables.saw(table, partitioned_table(table, found))
+        counted, found = fetch_together(connection, queries, ends=not database.in_snapshot)
+        table_guesses.remember(table, partitioned_table(table, found))
         return int(counted[0][0]) if counted else 0
 
     return run_read(database, read)

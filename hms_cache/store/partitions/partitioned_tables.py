@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, select
 from hms_cache.expressions import PartitionKey
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Plan, Question, carry_out, fetch
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery, carry_out, fetch
 from hms_cache.store.schema import DBS, PARTITION_KEYS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from hms_cache.values import frozen
@@ -73,15 +73,15 @@ def find_partitioned_table(connection: Connection, table: TableName) -> Partitio
 
 def partitioned_table_plan(table: TableName) -> Plan[PartitionedTable]:
     """Like `find_partitioned_table`, as a plan."""
-    found = partitioned_table(table, (yield from fetch(partitioned_table_question(table))))
+    found = partitioned_table(table, (yield from fetch(partitioned_table_query(table))))
     if found is None:
         raise NoSuchObjectException(f"{table.as_sent} table not found")
     return found
 
 
-def partitioned_table_question(table: TableName) -> Question:
+def partitioned_table_query(table: TableName) -> PlannedQuery:
     """The question whose rows `partitioned_table` parses."""
-    return Question(_TABLE_QUERY, table._asdict(), compares_texts=True)
+    return PlannedQuery(_TABLE_QUERY, table._asdict(), compares_texts=True)
 
 
 def partitioned_table(table: TableName, rows: Sequence[Any]) -> PartitionedTable | None:

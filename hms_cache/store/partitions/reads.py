@@ -27,7 +27,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.dialects import CharacterCount, SqlFunction
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Plan, Question
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.selection import (
     LONGEST_NAME,
@@ -381,7 +381,10 @@ def _rows_at_once(
     """All partitions that `reach` selects, with their descriptors."""
     statements = _statements(reach, features_of(connection).has(PARTITIONS.c.WRITE_ID))
     query = statements.wide_query if is_few else statements.narrow_query
-    rows, details = yield [Question(query, values), Question(statements_of(statements.scope).details_at_once, values)]
+    rows, details = yield [
+        PlannedQuery(query, values),
+        PlannedQuery(statements_of(statements.scope).details_at_once, values),
+    ]
     if not rows:
         return _no_rows(table)
     reading = _Reading(statements, values, None)

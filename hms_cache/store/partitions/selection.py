@@ -38,7 +38,7 @@ from hms_cache.metadata.partition_names import (
 from hms_cache.store.contract import partitions as contract
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.direct_statements import CHARACTERS_OF_A_PACKET, DirectQuery
-from hms_cache.store.engine.read_plans import Plan, Question, carry_out, fetch
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery, carry_out, fetch
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.text_orders import NameOrder, in_order_of_ascii, name_orders
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS
@@ -184,7 +184,7 @@ _EMPTY_VALUES = (
 
 def count_plan(table: PartitionedTable) -> Plan[int]:
     """The number of the table's partitions."""
-    [row] = yield from fetch(Question(_COUNT_QUERY, {"table_id": table.table_id}))
+    [row] = yield from fetch(PlannedQuery(_COUNT_QUERY, {"table_id": table.table_id}))
     return int(row[0])
 
 
@@ -197,7 +197,7 @@ def ids_and_names_plan(table: PartitionedTable, selected: SelectedPartitions) ->
     """(id, name) of the selected partitions by name, also if all are selected."""
     if selected.part_ids is not None:
         return list(zip(selected.part_ids, selected.names or (), strict=True))
-    found = _pairs((yield from fetch(Question(_ALL_QUERY, {"table_id": table.table_id}))))
+    found = _pairs((yield from fetch(PlannedQuery(_ALL_QUERY, {"table_id": table.table_id}))))
     found.sort(key=_name)
     return found
 
@@ -282,13 +282,13 @@ def _first_of_all(connection: Connection, table: PartitionedTable, max_parts: in
     parameters: dict[str, Any] = {"table_id": table.table_id}
     if max_parts >= 0:
         order = name_orders(connection)[0]
-        found = _pairs((yield from fetch(Question(_first_query(order), {**parameters, "limit": max_parts}))))
+        found = _pairs((yield from fetch(PlannedQuery(_first_query(order), {**parameters, "limit": max_parts}))))
         if len(found) < max_parts or not found:
             return found
         # If the database sorts names in its own order, the last name may be followed by smaller ones.
         if order.holds_for(found[-1][1]) and may_begin_range(found[-1][1]):
             return found
-    return _pairs((yield from fetch(Question(_ALL_QUERY, parameters))))
+    return _pairs((yield from fetch(PlannedQuery(_ALL_QUERY, parameters))))
 
 
 @lru_cache(maxsize=len(NameOrder))
@@ -328,7 +328,7 @@ def by_name_plan(
     # One after the other, because the size of a packet is limited.
     for batch in batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT):
         parameters = {"table_id": table.table_id, "names": batch}
-        rows = yield from fetch(Question(_LISTED_QUERY, parameters, compares_texts=True))
+        rows = yield from fetch(PlannedQuery(_LISTED_QUERY, parameters, compares_texts=True))
         found.update(pair for pair in _pairs(rows) if pair[1] in wanted or not is_exact)
     return list(found.items())
 
@@ -341,9 +341,9 @@ def _by_partial_values(
         return (yield from by_name_plan(connection, table, [found]))
     parameters: dict[str, Any] = {"table_id": table.table_id}
     if not any(found):
-        return _pairs((yield from fetch(Question(_ALL_QUERY, parameters))))
+        return _pairs((yield from fetch(PlannedQuery(_ALL_QUERY, parameters))))
     parameters["pattern"] = pattern_of_components(found)
-    pairs = _pairs((yield from fetch(Question(_LIKE_QUERY, parameters, compares_texts=True))))
+    pairs = _pairs((yield from fetch(PlannedQuery(_LIKE_QUERY, parameters, compares_texts=True))))
     return [pair for pair in pairs if has_components(pair[1], found)]
 
 
@@ -382,7 +382,7 @@ def _by_filter(
     connection: Connection, table: PartitionedTable, text: str, limits: FilterLimits
 ) -> Plan[list[tuple[int, str]]]:
     if not text.strip():
-        return _pairs((yield from fetch(Question(_ALL_QUERY, {"table_id": table.table_id}))))
+        return _pairs((yield from fetch(PlannedQuery(_ALL_QUERY, {"table_id": table.table_id}))))
     bound = bound_filter(table, text, limits)
     pairs = _pairs((yield from fetch(_narrowing(connection, table, bound))))
     return selected_by_filter(connection, table, bound, pairs, limits)
@@ -446,15 +446,15 @@ def _key_columns(
     return KeyColumns.from_values(table.keys, read_values(connection, table, pairs), bound.default_partition_name)
 
 
-def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) -> Question:
+def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) -> PlannedQuery:
     """The question that finds all partitions that the database cannot rule out: by prefixes of names if these are
     known, otherwise by key values."""
     parameters: dict[str, Any] = {"table_id": table.table_id}
     patterns = name_patterns(bound, table.keys)
     if patterns is not None and len(patterns) == 1:
-        return Question(_LIKE_QUERY, {**parameters, "pattern": patterns[0]}, compares_texts=True)
+        return PlannedQuery(_LIKE_QUERY, {**parameters, "pattern": patterns[0]}, compares_texts=True)
     if patterns is not None:
-        return Question(
+        return PlannedQuery(
             DirectQuery(_NAMES.where(like_any(len(patterns))), is_kept=False),
             {**parameters, **values_of_patterns(patterns)},
             compares_texts=True,
@@ -469,12 +469,12 @@ def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) ->
 
     condition = sql_prefilter(bound, column, text_order=True)
     if condition is None or not joins:
-        return Question(_ALL_QUERY, parameters)
+        return PlannedQuery(_ALL_QUERY, parameters)
     source: Any = PARTITIONS
     for index, values in joins.items():
         source = source.join(values, and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == index))
     statement = _NAMES.select_from(source).where(condition)
-    return Question(DirectQuery(statement, is_kept=False), parameters, compares_texts=True)
+    return PlannedQuery(DirectQuery(statement, is_kept=False), parameters, compares_texts=True)
 
 
 def like_any(count: int) -> ColumnElement[bool]:

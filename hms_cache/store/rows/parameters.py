@@ -41,7 +41,7 @@ class NewTableStatistics:
     is_iceberg: bool
 
 
-def take_request_for_new_table(table: Table) -> NewTableStatistics | None:
+def pop_request_for_new_table(table: Table) -> NewTableStatistics | None:
     """Removes the request from the table's dictionary; None if there is none, or if it is negative or invalid."""
     values = table.dictionary.values if table.dictionary is not None else None
     found = (values or {}).pop(_NEW_TABLE, None)
@@ -89,7 +89,7 @@ def forget_directory_statistics(parameters: MutableMapping[str, str]) -> None:
         parameters.pop(key, None)
 
 
-def take_do_not_update(parameters: MutableMapping[str, str]) -> bool:
+def pop_do_not_update(parameters: MutableMapping[str, str]) -> bool:
     """Removes the transient parameter DO_NOT_UPDATE_STATS; returns whether it was true."""
     return parameters.pop(DO_NOT_UPDATE_STATS, "").lower() == "true"
 

@@ -12,7 +12,7 @@ from typing import cast
 from sqlalchemy import Connection, bindparam, select
 
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Question, carry_out, fetch, side_by_side
+from hms_cache.store.engine.read_plans import PlannedQuery, carry_out, fetch, side_by_side
 from hms_cache.store.rows.table_rows import TableRow, read_table, table_plan
 from hms_cache.store.schema import DBS, TBLS
 
@@ -54,7 +54,7 @@ def _read_locked(
     locked, found = carry_out(
         connection,
         side_by_side(
-            fetch(Question(locking, names, compares_texts=True)), table_plan(connection, catalog, database, table)
+            fetch(PlannedQuery(locking, names, compares_texts=True)), table_plan(connection, catalog, database, table)
         ),
     )
     return cast("TableRow | None", found) if locked else None

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row
 
 from hms_cache.batches import batches
 from hms_cache.store.engine.database import features_of
-from hms_cache.store.engine.read_plans import Plan, Question
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery
 from hms_cache.store.rows.comparable_texts import comparable_rows, possible_names
 from hms_cache.store.rows.table_statements import (
     BUCKET,
@@ -99,8 +99,8 @@ def table_plan(connection: Connection, catalog: str, database: str, table: str) 
     query = main_statements(features_of(connection).missing_columns).query_by_name
     names = {"catalog": catalog, "database": database, "table": table}
     rows, details = yield [
-        Question(query, names, compares_texts=True),
-        Question(DETAILS_BY_NAME, names, compares_texts=True),
+        PlannedQuery(query, names, compares_texts=True),
+        PlannedQuery(DETAILS_BY_NAME, names, compares_texts=True),
     ]
     return _complete(connection, rows, details)[0] if rows else None
 

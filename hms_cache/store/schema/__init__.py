@@ -17,7 +17,6 @@ from hms_cache.store.schema.compaction import (
 from hms_cache.store.schema.constraints import KEY_CONSTRAINTS
 from hms_cache.store.schema.definition import METADATA
 from hms_cache.store.schema.functions import FUNC_RU, FUNCS, PACKAGES, STORED_PROCS
-from hms_cache.store.schema.later import CATALOG_PARAMS, LATER_METADATA
 from hms_cache.store.schema.metastore import (
     METASTORE_DB_PROPERTIES,
     NUCLEUS_TABLES,
@@ -26,6 +25,7 @@ from hms_cache.store.schema.metastore import (
     TYPES,
     VERSION,
 )
+from hms_cache.store.schema.newer_tables import CATALOG_PARAMS, LATER_METADATA
 from hms_cache.store.schema.notifications import (
     NOTIFICATION_LOG,
     NOTIFICATION_SEQUENCE,

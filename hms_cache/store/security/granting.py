@@ -58,7 +58,7 @@ _Held = dict[tuple[Any, ...], set[str]]
 for all authorizers."""
 
 
-class EachByItself(Exception):
+class IndistinctGrants(Exception):
     """The database considers some grants of a request equal to each other or to existing ones.
 
     Raised by `grant_all` for a request with several grants. The request has to be repeated with `each_by_itself`, so
@@ -77,7 +77,7 @@ def grant_all(
 
     :raises InvalidObjectException: one was granted already by the same grantor.
     :raises NoSuchObjectException: the receiving role or the object does not exist.
-    :raises EachByItself: unless `each_by_itself` is true.
+    :raises IndistinctGrants: unless `each_by_itself` is true.
     """
     if not grants:
         return
@@ -109,7 +109,7 @@ def grant_all(
             rows.add(level, _values(grant, target, privilege, now_s))
         if each_by_itself:
             rows.write(RetryableConflict("somebody else granted the same"))
-    rows.write(EachByItself())
+    rows.write(IndistinctGrants())
 
 
 def revoke_all(

@@ -24,7 +24,7 @@ from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_wr
 from hms_cache.store.partitions.privileges import roles_of
 from hms_cache.store.rows.comparable_texts import comparable_rows
 from hms_cache.store.security.grant_log import log_change
-from hms_cache.store.security.granting import EachByItself, grant_all, on_target, required_target, revoke_all
+from hms_cache.store.security.granting import IndistinctGrants, grant_all, on_target, required_target, revoke_all
 from hms_cache.store.security.privilege_levels import (
     DATA_CONNECTOR,
     DATABASE,
@@ -188,10 +188,10 @@ class Privileges(PartOfStore):
         self._write(refresh)
 
     def _write(self, work: Callable[[WriteTransaction, bool], None]) -> None:
-        """Runs `work` with False, and again with True if it raises `EachByItself`."""
+        """Runs `work` with False, and again with True if it raises `IndistinctGrants`."""
         try:
             run_write(self._database, lambda transaction: work(transaction, False))
-        except EachByItself:
+        except IndistinctGrants:
             run_write(self._database, lambda transaction: work(transaction, True))
 
 

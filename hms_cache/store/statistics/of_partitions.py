@@ -43,11 +43,11 @@ from hms_cache.store.statistics.reads import StatisticsReader, of_engine
 from hms_cache.store.statistics.writes import (
     aborted_writers,
     check_columns,
-    leave_unbounded_out,
     merged,
     normalized_partition_name,
     parameters_after,
     prepared,
+    remove_unbounded,
     without_claims,
     writer_of_new_object,
 )
@@ -159,7 +159,7 @@ def _write_partitions(
     aborted = aborted_writers(transaction.connection, table, rows.write_ids)
     for index, name in enumerate(rows.names):
         own = by_name[name]
-        unbounded = leave_unbounded_out(own)
+        unbounded = remove_unbounded(own)
         part_id = rows.part_ids[index]
         columns = [one.colName for one in own.statsObj]
         number = rows.template_numbers[index]
@@ -263,10 +263,10 @@ def delete_partition_statistics(
     return had
 
 
-def take_claims_of_partitions_back(
+def withdraw_claims_of_partitions(
     transaction: WriteTransaction, part_ids: Sequence[int], columns: Sequence[str]
 ) -> None:
-    """Like `take_claims_of_table_back`, for partitions."""
+    """Like `withdraw_claims_of_table`, for partitions."""
     parameters = PARTITION_PARAMS.c
     statement = select(parameters.PART_ID, parameters.PARAM_VALUE).where(
         in_ids(parameters.PART_ID), parameters.PARAM_KEY == COLUMN_STATS_ACCURATE
@@ -298,12 +298,12 @@ def merge_partition_statistics(
         for name, found, _ in reader.of_partitions(partitioned(row), names, columns, engine):
             old.setdefault(name, []).append(found)
     aborted = aborted_writers(transaction.connection, table, rows.write_ids) if old else frozenset()
-    unjudged = writer.valid_write_ids is None or not is_transactional(table)
+    is_unchecked = writer.valid_write_ids is None or not is_transactional(table)
     outdated: list[int] = []
     for index, name in enumerate(rows.names):
         own, parameters = by_name[name], rows.parameters[index]
         write_id = rows.write_ids[index]
-        valid = unjudged or are_statistics_valid(parameters, write_id, writer.valid_write_ids)
+        valid = is_unchecked or are_statistics_valid(parameters, write_id, writer.valid_write_ids)
         if name in old and (write_id in aborted or not valid):
             own.statsObj = []
             outdated.append(index)
@@ -313,7 +313,7 @@ def merge_partition_statistics(
     if kept:
         _write_partitions(context, transaction, row, _some_rows(rows, kept), by_name, writer)
     if outdated:
-        _take_claims_back(context, transaction, row, _some_rows(rows, outdated), writer)
+        _withdraw_claims(context, transaction, row, _some_rows(rows, outdated), writer)
 
 
 def _some_rows(rows: PartitionRows, indexes: Sequence[int]) -> PartitionRows:
@@ -335,7 +335,7 @@ def _some_rows(rows: PartitionRows, indexes: Sequence[int]) -> PartitionRows:
     )
 
 
-def _take_claims_back(
+def _withdraw_claims(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, rows: PartitionRows, writer: Writer
 ) -> None:
     """The stored statistics are of transactions that the writer cannot see: removes all claims of accuracy."""

@@ -27,10 +27,10 @@ from hms_cache.store.statistics.reads import StatisticsReader, of_engine
 from hms_cache.store.statistics.writes import (
     aborted_writers,
     check_columns,
-    leave_unbounded_out,
     merged,
     parameters_after,
     prepared,
+    remove_unbounded,
     without_claims,
 )
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics
@@ -42,7 +42,7 @@ def write_table_statistics(
     """Replaces the statistics of the named columns, marks them as accurate, and logs the event."""
     table = row.table
     own = prepared(statistics, table, context.now_s())
-    unbounded = leave_unbounded_out(own)
+    unbounded = remove_unbounded(own)
     columns = [one.colName for one in own.statsObj]
     check_columns(table, columns)
     connection, features = transaction.connection, features_of(transaction.connection)
@@ -108,7 +108,7 @@ def delete_table_statistics(
     return sum(transaction.connection.execute(one, parameters).rowcount for one in statements)
 
 
-def take_claims_of_table_back(transaction: WriteTransaction, row: TableRow, columns: Sequence[str]) -> None:
+def withdraw_claims_of_table(transaction: WriteTransaction, row: TableRow, columns: Sequence[str]) -> None:
     """Removes the claims about columns (none named: all) whose statistics were deleted.
 
     Hive keeps them (4.0.1, HIVE-28655). There is one claim for all engines, so it is removed with the statistics of
@@ -135,8 +135,8 @@ def merge_table_statistics(
     columns = [one.colName for one in own.statsObj]
     old, _ = reader.of_table(row.table_id, columns, own.engine)
     aborted = aborted_writers(transaction.connection, table, [table.writeId]) if old else frozenset()
-    unjudged = writer.valid_write_ids is None or not is_transactional(table)
-    valid = unjudged or are_statistics_valid(parameters, table.writeId, writer.valid_write_ids)
+    is_unchecked = writer.valid_write_ids is None or not is_transactional(table)
+    valid = is_unchecked or are_statistics_valid(parameters, table.writeId, writer.valid_write_ids)
     if old and (aborted or not valid):
         after = without_claims(parameters)
         change_parameters(

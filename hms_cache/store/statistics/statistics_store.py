@@ -26,13 +26,13 @@ from hms_cache.store.snapshots import StatisticsOfColumn
 from hms_cache.store.statistics.of_partitions import (
     delete_partition_statistics,
     merge_partition_statistics,
-    take_claims_of_partitions_back,
+    withdraw_claims_of_partitions,
     write_partition_statistics,
 )
 from hms_cache.store.statistics.of_tables import (
     delete_table_statistics,
     merge_table_statistics,
-    take_claims_of_table_back,
+    withdraw_claims_of_table,
     write_table_statistics,
 )
 from hms_cache.store.statistics.reads import (
@@ -248,7 +248,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         """Returns whether there were any. If not, nothing is changed and no event logged."""
         if not delete_table_statistics(transaction, row.table_id, doomed, engine):
             return False
-        take_claims_of_table_back(transaction, row, doomed)
+        withdraw_claims_of_table(transaction, row, doomed)
         whole_or_columns: Sequence[str | None] = doomed or [None]
         for column in whole_or_columns:
             transaction.append_event(self._context.messages.build_delete_table_column_statistics(row.table, column))
@@ -291,7 +291,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
     ) -> set[int]:
         """Returns those of these partitions (id, name) that had any. The others are not changed and get no event."""
         had = delete_partition_statistics(transaction, [part_id for part_id, _ in partitions], doomed, engine)
-        take_claims_of_partitions_back(transaction, sorted(had), doomed)
+        withdraw_claims_of_partitions(transaction, sorted(had), doomed)
         whole_or_columns: Sequence[str | None] = doomed or [None]
         for part_id, name in partitions:
             for column in whole_or_columns if part_id in had else ():

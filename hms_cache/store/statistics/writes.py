@@ -55,7 +55,7 @@ def prepared(statistics: ColumnStatistics, table: Table, now_s: int) -> ColumnSt
     return own
 
 
-def leave_unbounded_out(own: ColumnStatistics) -> frozenset[str]:
+def remove_unbounded(own: ColumnStatistics) -> frozenset[str]:
     """Removes values that not every database can store (`with_finite_values`); returns the columns that have lost a
     bound.
 

@@ -76,7 +76,7 @@ def update_partition_columns(
         if settings.retain_column_statistics_on_column_removal:
             _drop_partition_statistics(connection, row, new_columns)
         elif connection.execute(delete(PART_COL_STATS).where(_is_of_partition(PART_COL_STATS, row))).rowcount:
-            _take_claims_back(connection, row)
+            _withdraw_claims(connection, row)
 
 
 def update_table_statistics(connection: Connection, row: TableRow, new: Table, features: SchemaFeatures) -> None:
@@ -158,10 +158,10 @@ def _drop_partition_statistics(connection: Connection, row: TableRow, columns: l
         )
     if not gone:
         return
-    _take_claims_back(connection, row, {name.lower() for name, _ in gone})
+    _withdraw_claims(connection, row, {name.lower() for name, _ in gone})
 
 
-def _take_claims_back(connection: Connection, row: TableRow, columns: Collection[str] = ()) -> None:
+def _withdraw_claims(connection: Connection, row: TableRow, columns: Collection[str] = ()) -> None:
     """Removes the claims about these columns (none named: about all) from the partitions' parameters."""
     claims = (_is_of_partition(PARTITION_PARAMS, row), PARTITION_PARAMS.c.PARAM_KEY == COLUMN_STATS_ACCURATE)
     claim = PARTITION_PARAMS.c.PARAM_VALUE

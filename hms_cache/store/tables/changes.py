@@ -24,9 +24,9 @@ from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
     doubt_rows_counted_twice,
     forget_directory_statistics,
+    pop_do_not_update,
     set_basic_statistics_accurate,
     set_ddl_time,
-    take_do_not_update,
     update_directory_statistics,
 )
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
@@ -188,7 +188,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     new.isStatsCompliant = None
     new.creationMetadata = old.creationMetadata
     if is_renamed:
-        _take_name(connection, row, new, databases[1].database_id)
+        _store_name(connection, row, new, databases[1].database_id)
     copied_by_others = moved = replicated_move(context, old, new, change.writer.options)
     if moved is None and is_renamed:
         moved = move_directory(context, transaction, row, new, databases)
@@ -197,7 +197,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     if not is_view(new) and not new.sd.location:
         new.sd.location = old.sd.location  # an omitted location is not changed
     _release_new_place(context, connection, old, new)
-    _judge_statistics(connection, old, new, change)
+    _correct_claims(connection, old, new, change)
     cd_id = replace_columns(transaction, row, new)
     _follow_up(context, connection, row, new, change, cd_id, moved)
     new.parameters = dict(sorted(new.parameters.items()))
@@ -246,7 +246,7 @@ def _release_new_place(context: StoreContext, connection: Connection, old: Table
         release_place(context, connection, new, context.warehouse.location(new.sd.location))
 
 
-def _take_name(connection: Connection, row: TableRow, new: Table, database_id: int) -> None:
+def _store_name(connection: Connection, row: TableRow, new: Table, database_id: int) -> None:
     """Stores the new name before a directory is moved.
 
     If two tables get the same name, the unique key admits one; the other waits here and fails with its files in place.
@@ -328,7 +328,7 @@ def _update_basic_statistics(
         if not is_transactional(new):
             doubt_rows_counted_twice(old.parameters or {}, new.parameters, are_files_listed=False)
         return
-    if take_do_not_update(new.parameters):
+    if pop_do_not_update(new.parameters):
         return
     if context.warehouse.manages_files and not new.sd.location:
         raise MetaException(f"The new table {new.dbName}.{new.tableName} has no location")
@@ -346,7 +346,7 @@ def _update_basic_statistics(
         forget_directory_statistics(new.parameters)
 
 
-def _judge_statistics(connection: Connection, old: Table, new: Table, change: TableChange) -> None:
+def _correct_claims(connection: Connection, old: Table, new: Table, change: TableChange) -> None:
     """Keeps the claims about a transactional table's statistics correct. Source: `ObjectStore.alterTable`.
 
     The table's write id is that of its statistics: it changes only with a list of valid write ids.

@@ -35,7 +35,7 @@ def require_files_of_hive(context: StoreContext, connection: Connection, row: Ta
     else:
         texts = [new.sd.location]
     files = FileAccess(context, connection)
-    files.judge_texts(texts)
+    files.check_texts(texts)
     places = [place for text in dict.fromkeys(texts) if (place := files.allow_text(text)) is not None]
     found = context.warehouse.unexpected_file(places, _FILE_OF_HIVE)
     if found is not None:

@@ -18,7 +18,7 @@ from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.errors import RetryableConflict
-from hms_cache.store.engine.read_plans import Plan, Question, carry_out, fetch, side_by_side
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery, carry_out, fetch, side_by_side
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.objects.constraints import add_constraints_of_new_table
@@ -27,9 +27,9 @@ from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
     claim_nothing_there,
     has_fast_statistics,
+    pop_do_not_update,
+    pop_request_for_new_table,
     set_ddl_time,
-    take_do_not_update,
-    take_request_for_new_table,
     update_directory_statistics,
 )
 from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
@@ -187,7 +187,7 @@ class TableCreation(PartOfStore):
             return None
         # As in an alter, the parameter is kept on views and if the context already forbids reading the directory.
         is_forbidden = options.keeps_statistics
-        is_forbidden = is_forbidden or take_do_not_update(table.parameters)
+        is_forbidden = is_forbidden or pop_do_not_update(table.parameters)
         warehouse = self._context.warehouse
         is_given = bool(table.sd.location)
         if is_given:
@@ -215,7 +215,7 @@ class TableCreation(PartOfStore):
 
         Otherwise the first insert finds no figures to add to, and no `count(*)` is answered from statistics.
         """
-        request = take_request_for_new_table(table)
+        request = pop_request_for_new_table(table)
         if request is None or not self._context.warehouse.manages_files:
             return
         is_empty = request.is_iceberg
@@ -256,7 +256,7 @@ def table_id_of(connection: Connection, database_id: int, name: str) -> int | No
 
 
 def _table_id_plan(database_id: int, name: str) -> Plan[int | None]:
-    rows = yield from fetch(Question(_TABLE_ID, {"database_id": database_id, "name": name}, compares_texts=True))
+    rows = yield from fetch(PlannedQuery(_TABLE_ID, {"database_id": database_id, "name": name}, compares_texts=True))
     return rows[0].TBL_ID if rows else None
 
 

@@ -166,7 +166,7 @@ def drop_tables_of_database(
                     queue_dropped_table(context, transaction, row, soft_txn_id)
                 elif delete_data and is_data_owned(row.table):
                     owned.append((row.table, elsewhere.get(row.table_id, ())))
-    files.judge_texts(table.sd.location for table, _ in owned if table.sd is not None)
+    files.check_texts(table.sd.location for table, _ in owned if table.sd is not None)
     return stays, _plan_deletions(context, transaction, files, owned, skip_trash=False, stays=stays)
 
 
@@ -320,7 +320,7 @@ def _wanted_deletions(
         return []
     wanted: list[AllowedLocation] = []
     outside = []
-    files.judge((*partitions, own))
+    files.check_all((*partitions, own))
     for location in dict.fromkeys((*partitions, own)):
         if location != own and (location.is_root or own.spelled_as(location).is_inside(location)):
             continue

@@ -87,7 +87,7 @@ def move_directory(
     if changes.resume_rename(allowed, goal):
         new.sd.location = str(destination)
         return source, destination
-    if changes.is_taken(allowed, goal):
+    if changes.is_in_use(allowed, goal):
         name = f"{new.catName}.{new.dbName}.{new.tableName}"
         raise InvalidOperationException(f"New location for this table {name} already exists : {destination}")
     new.sd.location = str(destination)

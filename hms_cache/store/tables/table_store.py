@@ -54,9 +54,9 @@ class StoredTables(TableReads):
 
         def read(connection: Connection) -> Table:
             found = _required(carry_out(connection, table_plan(connection, *table)), table)
-            judge_table(connection, found.table, version.valid_write_ids)
+            check_table_statistics(connection, found.table, version.valid_write_ids)
             if statistics_engine is not None:
-                # After `judge_table`: it removes claims about statistics that the reader must not trust.
+                # After `check_table_statistics`: it removes claims about statistics that the reader must not trust.
                 found.table.colStats = with_accurate_columns(
                     self._read_column_statistics(connection, found, statistics_engine, version.valid_write_ids),
                     found.table.parameters,
@@ -77,7 +77,7 @@ class StoredTables(TableReads):
                 name = qualified(*database)
                 raise UnknownDBException(f"Could not find database {name}: database {name}")
             for row in found:
-                judge_table(connection, row.table, version.valid_write_ids)
+                check_table_statistics(connection, row.table, version.valid_write_ids)
             return {row.name: row.table for row in found}
 
         found = run_read(self._context.database, read)
@@ -182,9 +182,9 @@ def _required(found: TableRow | None, table: TableName) -> TableRow:
     return found
 
 
-def judge_table(connection: Connection, table: Table, valid_write_ids: str | None) -> None:
-    """`judge_statistics`, and a check of the transaction tables if it could matter (one statement)."""
-    judge_statistics(table, valid_write_ids)
+def check_table_statistics(connection: Connection, table: Table, valid_write_ids: str | None) -> None:
+    """`check_statistics_by_list`, and a check of the transaction tables if it could matter (one statement)."""
+    check_statistics_by_list(table, valid_write_ids)
     if table.isStatsCompliant and is_aborted(connection, table):
         _distrust(table)
 
@@ -194,7 +194,7 @@ def is_aborted(connection: Connection, table: Table) -> bool:
     return bool(aborted_write_ids(connection, (table.catName, table.dbName, table.tableName), [table.writeId]))
 
 
-def judge_statistics(table: Table, valid_write_ids: str | None) -> None:
+def check_statistics_by_list(table: Table, valid_write_ids: str | None) -> None:
     """Sets `isStatsCompliant` of an unpartitioned transactional table for a reader with this list, by the list only.
 
     If the reader must not trust the statistics, the returned parameters do not claim that they are accurate. Without a

@@ -25,7 +25,7 @@ def is_full_acid(table: Table) -> bool:
 
 def check_created_table(table: Table, settings: CatalogSettings) -> None:
     """Normalizes the parameters of a new table. Raises MetaException if it cannot be transactional."""
-    value = _take(table.parameters, TRANSACTIONAL)
+    value = _pop(table.parameters, TRANSACTIONAL)
     if value is None or value.lower() == "false":
         return
     if value.lower() != "true":
@@ -46,7 +46,7 @@ def check_altered_table(old: Table, new: Table, settings: CatalogSettings) -> bo
     """
     if not new.parameters:
         return False
-    value = _take(new.parameters, TRANSACTIONAL)
+    value = _pop(new.parameters, TRANSACTIONAL)
     if value is not None and value.lower() == "false":
         value = None
     properties = _get(new.parameters, PROPERTIES)
@@ -83,7 +83,7 @@ def _require_suitable(table: Table, properties: str | None, settings: CatalogSet
 
 
 def _normalize_properties(table: Table) -> None:
-    properties = _take(table.parameters, PROPERTIES)
+    properties = _pop(table.parameters, PROPERTIES)
     if properties is None:
         return
     if properties.lower() not in (DEFAULT, INSERT_ONLY):
@@ -107,7 +107,7 @@ def _get(parameters: Mapping[str, str] | None, wanted: str) -> str | None:
     return None
 
 
-def _take(parameters: MutableMapping[str, str], wanted: str) -> str | None:
+def _pop(parameters: MutableMapping[str, str], wanted: str) -> str | None:
     """Removes the parameter and returns its value; its name is case-insensitive."""
     value = None
     for key in [key for key in parameters if key.lower() == wanted]:

@@ -78,7 +78,7 @@ class TableTruncation(PartOfStore):
 
         run_write(self._database, truncate)
         if left:
-            self._take_claims_back(name, partition_names, left)
+            self._withdraw_claims(name, partition_names, left)
             place, error = next(iter(left.items()))
             others = f" (nor all at {len(left) - 1} other places)" if len(left) > 1 else ""
             raise MetaException(
@@ -86,15 +86,15 @@ class TableTruncation(PartOfStore):
                 f"truncate it again: {error.message}"
             ) from error
 
-    def _take_claims_back(self, name: TableName, partition_names: Sequence[str] | None, left: Collection[str]) -> None:
+    def _withdraw_claims(self, name: TableName, partition_names: Sequence[str] | None, left: Collection[str]) -> None:
         """Removes the claims about statistics of objects that were counted as empty but still have files."""
 
-        def take_back(transaction: WriteTransaction) -> None:
+        def withdraw_claims(transaction: WriteTransaction) -> None:
             row = lock_table(transaction.connection, *name)
             if row is None:
                 return
             if row.table.partitionKeys:
-                self._take_back_of_partitions(transaction, row, partition_names, left)
+                self._withdraw_of_partitions(transaction, row, partition_names, left)
             elif row.table.sd is not None and row.table.sd.location in left:
                 after = copied(row.table)
                 set_basic_statistics_accurate(after.parameters, False)
@@ -102,11 +102,11 @@ class TableTruncation(PartOfStore):
                 transaction.append_event(self._context.messages.build_alter_table(row.table, after))
 
         try:
-            run_write(self._database, take_back)
+            run_write(self._database, withdraw_claims)
         except Exception:
             _LOG.exception("%s is recorded as empty but is not: its exact statistics could not be withdrawn", name)
 
-    def _take_back_of_partitions(
+    def _withdraw_of_partitions(
         self,
         transaction: WriteTransaction,
         row: TableRow,
@@ -131,7 +131,7 @@ class TableTruncation(PartOfStore):
         connection, write_id = transaction.connection, writer.given_write_id
         reset_statistics(after.parameters)
         aborted = aborted_writers(connection, before, [before.writeId])
-        _judge(before, before.writeId, before.parameters, after.parameters, writer, aborted)
+        _correct_claims(before, before.writeId, before.parameters, after.parameters, writer, aborted)
         after.parameters = dict(sorted(after.parameters.items()))
         self._store_table(transaction, row, after)
         if write_id is not None and writer.valid_write_ids is not None and is_transactional(before):
@@ -179,7 +179,7 @@ class TableTruncation(PartOfStore):
                 # Hive reads the emptied directory of a partition; the result is known here.
                 put_directory_statistics(after.parameters, DirectoryStatistics(0, 0))
             reset_statistics(after.parameters)
-            _judge(row.table, before.writeId, before.parameters, after.parameters, writer, aborted)
+            _correct_claims(row.table, before.writeId, before.parameters, after.parameters, writer, aborted)
             if is_written and write_id is not None:
                 after.writeId = write_id
             changes.append((before, after))
@@ -236,7 +236,7 @@ class TableTruncation(PartOfStore):
         if writer.options.keeps_truncated_files and not is_transactional(row.table):
             return
         files = FileAccess(self._context, transaction.connection)
-        files.judge_texts(locations)
+        files.check_texts(locations)
         directories = [self._allowed(files, row, text) for text in locations]
         self._require_unshared(transaction, row, [directory.location for directory in directories])
         changes = warehouse.changes(transaction)
@@ -260,11 +260,11 @@ class TableTruncation(PartOfStore):
         around = next((place for place in places if warehouse.location(place).holds(own)), None)
         if around is None:
             named = [(name, warehouse.location(place)) for name, place in zip(rows.names, places, strict=True)]
-            taken = places_of_other_partitions(self._context, transaction.connection, row, own, named)
-            if taken:
+            in_use = places_of_other_partitions(self._context, transaction.connection, row, own, named)
+            if in_use:
                 raise MetaException(
                     f"Cannot truncate partitions of {qualified(table.catName, table.dbName, table.tableName)}: another "
-                    f"one lies in {min(map(str, taken))}, too"
+                    f"one lies in {min(map(str, in_use))}, too"
                 )
             return
         of_table = select(func.count()).select_from(PARTITIONS).where(PARTITIONS.c.TBL_ID == row.table_id)
@@ -303,7 +303,7 @@ def _place_of(table: Table, what: str, partition: Partition | None = None) -> st
     return str(descriptor.location)
 
 
-def _judge(
+def _correct_claims(
     table: Table,
     stored_write_id: int | None,
     before: Mapping[str, str],

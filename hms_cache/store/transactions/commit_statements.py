@@ -34,9 +34,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.elements import ColumnElement
 
-from hms_cache.store.engine.direct_statements import Direct, DirectQuery, Statement, row_count, takes_direct_statements
-from hms_cache.store.engine.log_writes import TAKING_EVENT_IDS
-from hms_cache.store.engine.read_plans import Question, fetch_together
+from hms_cache.store.engine.direct_statements import (
+    Direct,
+    DirectQuery,
+    Statement,
+    row_count,
+    supports_direct_statements,
+)
+from hms_cache.store.engine.log_writes import ALLOCATING_EVENT_IDS
+from hms_cache.store.engine.read_plans import PlannedQuery, fetch_together
 from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
@@ -118,31 +124,31 @@ class CommittingTxn:
 
 
 def mark_committed(
-    transaction: WriteTransaction, context: TxnContext, txn_id: int, *, takes_event_id: bool
+    transaction: WriteTransaction, context: TxnContext, txn_id: int, *, allocates_event_id: bool
 ) -> CommittingTxn | None:
     """Sets the new state of an open transaction and keeps its row locked. Returns None, without a change, if it is not
     open.
 
-    On MySQL its history is deleted as well. `takes_event_id`: also takes the id of its one event, if it has no other
-    rows.
+    On MySQL its history is deleted as well. `allocates_event_id`: also takes the id of its one event, if it has no
+    other rows.
     """
     levels, ids = context.use_min_history_level, context.use_min_history_write_id
     connection, values = transaction.connection, {"txn_id": txn_id}
-    if takes_direct_statements(connection):
+    if supports_direct_statements(connection):
         # The number is returned in the acknowledgement as the "last insert id".
         statements: list[Statement] = [(_marking_on_mysql(ids), values)]
         if levels:
             statements.append((_FORGET_HISTORY, values))
-        if takes_event_id:
-            marked, *_ = transaction.execute_and_take_event_ids(statements, 1, _TAKE_IF_PLAIN)
+        if allocates_event_id:
+            marked, *_ = transaction.execute_and_allocate_event_ids(statements, 1, _ALLOCATE_IF_PLAIN)
         else:
             marked, *_ = transaction.execute_directly(statements)
         return _committing_txn(txn_id, marked.last_id) if marked.rows else None
     if is_postgresql(connection):
         # A statement that waits for the row lock sees other rows as they were before the wait, without what the lock's
         # holder has added. Only the next statement sees that. Both are sent together.
-        locking = Question(_LOCK_ONE, values)
-        _, marked = fetch_together(connection, [locking, Question(_marking_on_postgresql(levels, ids), values)])
+        locking = PlannedQuery(_LOCK_ONE, values)
+        _, marked = fetch_together(connection, [locking, PlannedQuery(_marking_on_postgresql(levels, ids), values)])
         return _committing_txn(txn_id, int(marked[0][0])) if marked else None
     row = connection.execute(_marking(levels, ids), values).first()
     return None if row is None else _committing_txn(txn_id, int(row[0]))
@@ -289,9 +295,9 @@ def _mark_committed() -> Update:
 
 _FORGET_HISTORY = Direct(delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID == _TXN_ID))
 
-_TAKE_IF_PLAIN = Direct(
+_ALLOCATE_IF_PLAIN = Direct(
     # If it is not open, there is no history, and the number is that of an earlier statement.
-    TAKING_EVENT_IDS.where(row_count() == 1, func.last_insert_id() == int(TxnType.DEFAULT) * 2 * _IS_SET + _IS_SET)
+    ALLOCATING_EVENT_IDS.where(row_count() == 1, func.last_insert_id() == int(TxnType.DEFAULT) * 2 * _IS_SET + _IS_SET)
 )
 """Sent after marking: if no remaining statement waits for others' locks, the event's id is taken at once."""
 
@@ -388,12 +394,12 @@ def lock_all_and_complete(connection: Connection, txn: CommittingTxn) -> bool:
 
 
 def clean_up(
-    transaction: WriteTransaction, txn: CommittingTxn, *, completes_components: bool, takes_event_id: bool
+    transaction: WriteTransaction, txn: CommittingTxn, *, completes_components: bool, allocates_event_id: bool
 ) -> None:
     """Deletes the rows that only an open transaction has: components, locks, history; in one round trip if possible.
 
-    `completes_components`: first records its writes as complete. `takes_event_id`: these are its last statements, and
-    it logs one event.
+    `completes_components`: first records its writes as complete. `allocates_event_id`: these are its last statements,
+    and it logs one event.
     """
     connection = transaction.connection
     # A soft delete removes whole tables and partitions: Hive does not record which rows it changed.
@@ -406,14 +412,14 @@ def clean_up(
         if statement is not None:
             connection.execute(statement, parameters)
         return
-    if takes_direct_statements(connection):
+    if supports_direct_statements(connection):
         statements: list[Statement] = []
         if completes_components:
             statements.append((_COMPLETIONS_ON_MYSQL[has_changed], parameters))
         if any(targets):
             statements.append((_deleting_on_mysql(targets), parameters))
-        if takes_event_id and statements:
-            transaction.execute_and_take_event_ids(statements, 1)
+        if allocates_event_id and statements:
+            transaction.execute_and_allocate_event_ids(statements, 1)
         elif statements:
             transaction.execute_directly(statements)
         return

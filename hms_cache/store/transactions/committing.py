@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from hms_cache.clock import stored_s
-from hms_cache.store.engine.direct_statements import Statement, takes_direct_statements
+from hms_cache.store.engine.direct_statements import Statement, supports_direct_statements
 from hms_cache.store.engine.shared_packets import carry_out_parts
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -93,15 +93,15 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
     txn_id = own_txn_id(connection, request)
     if txn_id is None:
         return
-    txn = mark_committed(transaction, context, txn_id, takes_event_id=not commits_alone(request))
+    txn = mark_committed(transaction, context, txn_id, allocates_event_id=not commits_alone(request))
     if txn is None:
         # As in Hive, a transaction that was not committed through its replication stays in the map.
         _check_is_committed(connection, txn_id)
         return
     if replayed:
         forget_source_txn(connection, request.replPolicy or "", request.txnid)
-    takes_event_id = not commits_alone(request)
-    _finish(transaction, context, request, txn, replayed=replayed, takes_event_id=takes_event_id)
+    allocates_event_id = not commits_alone(request)
+    _finish(transaction, context, request, txn, replayed=replayed, allocates_event_id=allocates_event_id)
 
 
 def _finish(
@@ -111,11 +111,11 @@ def _finish(
     txn: CommittingTxn,
     *,
     replayed: bool,
-    takes_event_id: bool,
+    allocates_event_id: bool,
 ) -> None:
     """Completes the commit of a transaction that is marked: conflicts, its writes, locks and history, its events.
 
-    `takes_event_id`: the id of its event may be taken with the last statement.
+    `allocates_event_id`: the id of its event may be taken with the last statement.
     """
     connection, txn_id = transaction.connection, txn.txn_id
     is_completed = replayed or not txn.completes_components
@@ -136,8 +136,8 @@ def _finish(
     if request.keyValue is not None:
         _set_key_value(connection, txn_id, request.keyValue)
     is_last = not txn.notes_next_txn and txn.txn_type != TxnType.MATER_VIEW_REBUILD
-    takes_event_id &= is_last and txn.txn_type != TxnType.READ_ONLY
-    clean_up(transaction, txn, completes_components=not is_completed, takes_event_id=takes_event_id)
+    allocates_event_id &= is_last and txn.txn_type != TxnType.READ_ONLY
+    clean_up(transaction, txn, completes_components=not is_completed, allocates_event_id=allocates_event_id)
     if txn.txn_type == TxnType.MATER_VIEW_REBUILD:
         rebuild_locks = MATERIALIZATION_REBUILD_LOCKS
         connection.execute(delete(rebuild_locks).where(rebuild_locks.c.MRL_TXN_ID == txn_id))
@@ -159,7 +159,7 @@ def commit_each(
     Transactions that changed no rows, which most are, are committed set-wise. Returns the exception of each that is not
     open. Raises WriteConflict: then nothing may be committed.
     """
-    if takes_direct_statements(transaction.connection):
+    if supports_direct_statements(transaction.connection):
         [outcomes] = carry_out_parts(transaction, [Commits(transaction, context, requests)])
         return list(outcomes)
     connection = transaction.connection
@@ -221,7 +221,7 @@ def _finish_each(
             _append_events(transaction, context, request, txn)
         else:
             # Event ids are taken when no remaining statement waits for locks.
-            _finish(transaction, context, request, txn, replayed=False, takes_event_id=False)
+            _finish(transaction, context, request, txn, replayed=False, allocates_event_id=False)
     return outcomes, plain
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Connection, select, text
 
-from hms_cache.store.engine.dialects import SqlFunction, take_from_counter
+from hms_cache.store.engine.dialects import SqlFunction, allocate_from_counter
 from hms_cache.store.schema import TXN_LOCK_TBL
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
@@ -44,12 +44,12 @@ def read_now_ms(connection: Connection) -> int:
     return int(connection.execute(select(now_ms())).scalar_one())
 
 
-def take_id(connection: Connection, counter: Column[int], count: int = 1) -> int:
+def allocate_id(connection: Connection, counter: Column[int], count: int = 1) -> int:
     """The first of `count` ids of a one-row counter table, whose row stays locked until the transaction ends.
 
     Raises RuntimeError if the table is empty: the schema's script inserts the row.
     """
-    first = take_from_counter(connection, counter, count)
+    first = allocate_from_counter(connection, counter, count)
     if first is None:
         raise RuntimeError(f"counter table {counter.table.name} has no row")
     return first

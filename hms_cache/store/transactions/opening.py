@@ -17,7 +17,7 @@ from hms_cache.store.engine.direct_statements import (
     DirectRows,
     Statement,
     execute_directly,
-    takes_direct_statements,
+    supports_direct_statements,
 )
 from hms_cache.store.engine.shared_packets import carry_out_parts
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -58,8 +58,8 @@ def open_or_find_txns(transaction: WriteTransaction, context: TxnContext, reques
     if source_ids and not policy:
         raise MetaException("Transactions of a source can only be opened under a replication policy: send replPolicy")
     count = min(request.num_txns, context.transactions.max_open_batch)
-    takes_lock_itself = count == 1 and not source_ids and is_mysql(connection)
-    if not takes_lock_itself:
+    locks_itself = count == 1 and not source_ids and is_mysql(connection)
+    if not locks_itself:
         lock_all_txns_shared(connection)
     if source_ids:
         known = target_txn_ids(connection, policy, source_ids)
@@ -67,7 +67,7 @@ def open_or_find_txns(transaction: WriteTransaction, context: TxnContext, reques
             # A repeated event. Nothing is known any more of transactions that have ended.
             return OpenedTxns(sorted(known.values()), are_new=False)
     row = _row_of(request)
-    if takes_lock_itself:
+    if locks_itself:
         txn_ids = [_open_one_on_mysql(transaction, context, request)]
     else:
         txn_ids = _insert(connection, row, count)
@@ -87,7 +87,7 @@ def open_one_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[OpenTxnRequest]
 ) -> list[list[int]]:
     """Like `open_txns` for requests of one transaction each (`opens_one`), in their order; set-wise on MySQL."""
-    if not takes_direct_statements(transaction.connection):
+    if not supports_direct_statements(transaction.connection):
         return [open_txns(transaction, context, request) for request in requests]
     [opened] = carry_out_parts(transaction, [Openings(transaction, context, requests)])
     return list(opened)
@@ -216,7 +216,7 @@ def _open_one_on_mysql(transaction: WriteTransaction, context: TxnContext, reque
         lowest = _lowest_open(transaction.connection, context)
         statements.append((_NOTE_LOWEST_OPEN_OF_LAST, {"lowest": lowest}))
     if is_logged(request):
-        opened, *_ = transaction.execute_and_take_event_ids(statements, 1)
+        opened, *_ = transaction.execute_and_allocate_event_ids(statements, 1)
     else:
         # If it is executed twice, an unused transaction remains, as after a client that does not receive its id.
         opened, *_ = transaction.execute_and_commit(statements)

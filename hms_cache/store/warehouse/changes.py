@@ -107,14 +107,14 @@ class WarehouseChanges:
     def _copy_objects(self, source: AllowedLocation, destination: AllowedLocation) -> ObjectMove:
         waits = current_waits()
         move = self._warehouse.object_move(source, destination)
-        held = None if waits is None else waits.held(move.question)
+        held = None if waits is None else waits.held(move.key)
         if isinstance(held, ObjectMove):
             move = held
         else:
             self._warehouse.require_free(source, destination)
             move.claim()
             if waits is not None:
-                waits.hold(move.question, move)
+                waits.hold(move.key, move)
         # From here until a rollback it is unknown whether the row names the destination.
         move.is_settled = True
         self._transaction.on_rollback(move.unsettle if waits is not None else move.undo)
@@ -123,12 +123,12 @@ class WarehouseChanges:
             move.catch_up()
         return move
 
-    def is_taken(self, source: AllowedLocation, destination: AllowedLocation) -> bool:
+    def is_in_use(self, source: AllowedLocation, destination: AllowedLocation) -> bool:
         """Whether the destination of a move exists, unless this write has created it by the same move."""
         waits = current_waits()
         if waits is not None and self._warehouse.is_moved_by_copying(source):
             move = self._warehouse.object_move(source, destination)
-            if waits.held(move.question) is not None:
+            if waits.held(move.key) is not None:
                 return False
         return self._warehouse.exists(destination)
 

@@ -35,7 +35,7 @@ _IDLE_S = 30.0
 
 #: After each timeout the wait for the file system is divided by this, down to a minimum: a working file system answers
 #: within it, and one answer is sufficient to restore the full wait.
-_IMPATIENCE = 4
+_BACKOFF_FACTOR = 4
 _SHORTEST_WAIT_S = 0.05
 _MAX_MISSED = 10
 
@@ -45,10 +45,10 @@ _in_thread = threading.local()
 class FileThreads:
     """Runs work with a time limit, in at most `limit` threads per file system. Thread-safe."""
 
-    def __init__(self, limit: int, *, patience_s: float = 0.5) -> None:
-        """`patience_s`: maximum wait for an answer in the first attempt of a write that holds locks."""
+    def __init__(self, limit: int, *, max_wait_s: float = 0.5) -> None:
+        """`max_wait_s`: maximum wait for an answer in the first attempt of a write that holds locks."""
         self._limit = limit
-        self._patience_s = patience_s
+        self._max_wait_s = max_wait_s
         self._lock = threading.Lock()
         """Guards all pools and their contents. Held only for short reads and updates."""
 
@@ -67,20 +67,20 @@ class FileThreads:
         timeout_s: float,
         *,
         setting: str = TIMEOUT,
-        question: Hashable = None,
+        key: Hashable = None,
         if_late: Callable[[T], object] | None = None,
     ) -> T:
         """Returns what `work` returns, or raises what it raises.
 
-        `if_late` undoes the work if it ends after its caller has been told that it failed. `question` allows a write
+        `if_late` undoes the work if it ends after its caller has been told that it failed. `key` allows a write
         that holds locks to be run again because of it, and identifies it among the write's questions. `setting`
         contains the time limit. Raises MetaException if the work has not ended, or not begun, within the time limit;
         StillWaiting.
         """
         if getattr(_in_thread, "is_at_work", False):
             return work()  # undoing inside a thread of this pool: no further thread is needed
-        waits = current_waits() if question is not None else None
-        if waits is not None and isinstance(kept := waits.kept(question), _Job):
+        waits = current_waits() if key is not None else None
+        if waits is not None and isinstance(kept := waits.kept(key), _Job):
             found: T = kept.result(what, 0.0, timeout_s, setting)
             return found
         job = _Job(work, if_late)
@@ -89,23 +89,23 @@ class FileThreads:
             if pool is None:
                 pool = self._pools[file_system] = _Pool(self, file_system, self._limit)
             job.pool = pool
-            limit_s = min(timeout_s, max(timeout_s / _IMPATIENCE**pool.missed, _SHORTEST_WAIT_S))
+            limit_s = min(timeout_s, max(timeout_s / _BACKOFF_FACTOR**pool.missed, _SHORTEST_WAIT_S))
             pool.submit(job)
         if waits is not None and waits.holds_locks:
-            return self._impatiently(job, waits, question, what, limit_s, setting)
+            return self._run_with_locks(job, waits, key, what, limit_s, setting)
         return job.result(what, limit_s, limit_s, setting)
 
-    def _impatiently(
-        self, job: _Job[T], waits: FileWaits, question: Hashable, what: str, limit_s: float, setting: str
+    def _run_with_locks(
+        self, job: _Job[T], waits: FileWaits, key: Hashable, what: str, limit_s: float, setting: str
     ) -> T:
-        patience_s = waits.patience_s(self._patience_s)
+        max_wait_s = waits.max_wait_s(self._max_wait_s)
         if waits.has_moved:
-            limit_s = min(limit_s, self._patience_s * MOVE_WAITS)
+            limit_s = min(limit_s, self._max_wait_s * MOVE_WAITS)
             return job.result(what, limit_s, limit_s, setting)
-        if patience_s < limit_s and not job.wait(patience_s):
-            waits.keep(question, job)
-            raise StillWaiting(job, limit_s - patience_s)
-        waits.given(question, job)
+        if max_wait_s < limit_s and not job.wait(max_wait_s):
+            waits.keep(key, job)
+            raise StillWaiting(job, limit_s - max_wait_s)
+        waits.given(key, job)
         return job.result(what, limit_s, limit_s, setting)
 
     def abandoned(self, job: _Job[T]) -> None:

@@ -49,7 +49,7 @@ class Deletions:
         """Deletes the directories with their contents, or moves them to the trash. Missing directories are no error.
 
         The root of a file system, or a directory that is itself an allowed location, fails. So does one from which a
-        symbolic link leads out of its roots (`LeadsOutside`).
+        symbolic link leads out of its roots (`SymlinkLeadsOutside`).
         """
         failures: Failures = {}
         by_file_system: dict[str, list[AllowedLocation]] = {}
@@ -109,7 +109,7 @@ class Deletions:
         return self._remote_each(remote_files.remove_empty_each, some, deadline_s)
 
     def _remote_each(
-        self, operation: remote_files.Each, some: Sequence[AllowedLocation], deadline_s: float
+        self, operation: remote_files.BatchOperation, some: Sequence[AllowedLocation], deadline_s: float
     ) -> list[Exception | None]:
         """Applies the operation to each. If the driver does not accept a path, the result is that error."""
         file_system: Any = None
@@ -198,7 +198,7 @@ class Deletions:
                 "move",
                 "Unable to move to the trash:",
                 others,
-                lambda some, deadline_s: local_batches.set_aside_each(
+                lambda some, deadline_s: local_batches.move_aside_each(
                     list(zip(_places(some), _places([goals[each] for each in some]), strict=True)),
                     deadline_s=deadline_s,
                 ),

@@ -86,7 +86,7 @@ class Listings:
                 f"Cannot list {some[0]}",
                 partial(self._unexpected_file, some, expected),
                 timeout_s=max(self._settings.file_timeout_s, self._settings.listing_timeout_s),
-                question=("unexpected_file", tuple(map(str, some))),
+                key=("unexpected_file", tuple(map(str, some))),
             )
             if found is not None:
                 return found
@@ -107,7 +107,7 @@ class Listings:
                     f"Cannot list {wanted[0]}",
                     partial(self._files_in, wanted),
                     timeout_s=max(self._settings.file_timeout_s, self._settings.listing_timeout_s),
-                    question=("files_in", tuple(map(str, wanted))),
+                    key=("files_in", tuple(map(str, wanted))),
                 )
                 for index, names in zip(some, answers, strict=True):
                     found[index] = names
@@ -157,7 +157,7 @@ class Listings:
             f"Cannot list {first}",
             lambda: self._count_within(limits, locations),
             timeout_s=max(self._settings.file_timeout_s, self._settings.listing_timeout_s),
-            question=("directory_statistics", tuple(map(str, locations))),
+            key=("directory_statistics", tuple(map(str, locations))),
         )
         found: list[DirectoryStatistics | None] = []
         for location, answer in zip(locations, answers, strict=False):

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from typing import TypeVar
 
 from hms_cache.store.warehouse import local_files
-from hms_cache.store.warehouse.local_files import LeadsOutside
+from hms_cache.store.warehouse.local_files import SymlinkLeadsOutside
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -23,7 +23,7 @@ Place = tuple[str, Sequence[str]]
 
 
 def delete_each(places: Sequence[Place], *, deadline_s: float) -> list[OSError | None]:
-    """`local_files.delete` for each path that is inside its roots with links resolved; LeadsOutside for others.
+    """`local_files.delete` for each path that is inside its roots with links resolved; SymlinkLeadsOutside for others.
 
     The parent directory of consecutive paths is resolved and opened once. None is begun after `deadline_s` of
     `time.monotonic`.
@@ -58,7 +58,7 @@ class _OpenedParent:
         self._directory: int | None = None
 
     def of(self, directory: str, roots: Sequence[str]) -> int | None:
-        """Opens the directory; None if it does not exist. Raises LeadsOutside."""
+        """Opens the directory; None if it does not exist. Raises SymlinkLeadsOutside."""
         if self._key != (directory, roots):
             self.close()
             try:
@@ -74,7 +74,7 @@ class _OpenedParent:
         self._key = None
 
 
-def set_aside_each(moves: Sequence[tuple[Place, Place]], *, deadline_s: float) -> list[bool | OSError]:
+def move_aside_each(moves: Sequence[tuple[Place, Place]], *, deadline_s: float) -> list[bool | OSError]:
     """Renames each source to its destination, with the time in milliseconds appended if that name is taken.
 
     True if it was renamed or did not exist; False if the destination is on another mount. None is begun after
@@ -122,4 +122,4 @@ def _in_time(operation: Callable[[U], T], items: Sequence[U], deadline_s: float)
 def _require_within(place: Place) -> None:
     path, roots = place
     if not local_files.is_within(path, roots):
-        raise LeadsOutside(errno.EPERM, "A symbolic link leads out of warehouse.allowed_locations", path)
+        raise SymlinkLeadsOutside(errno.EPERM, "A symbolic link leads out of warehouse.allowed_locations", path)

@@ -4,7 +4,8 @@ A client that writes data may also put a symbolic link into the warehouse. So a 
 be inside the resolved root, and it is then opened name by name without following links: the object that is changed is
 the one that was checked, even if a directory is replaced by a link meanwhile. Deleting a link deletes only the link.
 
-`roots` are paths. An operation outside them raises `LeadsOutside`, which is an OSError like all other errors here.
+`roots` are paths. An operation outside them raises `SymlinkLeadsOutside`, which is an OSError like all other errors
+here.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ DELETED_PREFIX = ".deleted-"
 """Prefix of directories that are being deleted. If one is left, the process ended during the deletion."""
 
 
-class LeadsOutside(OSError):
+class SymlinkLeadsOutside(OSError):
     """A symbolic link leads out of the allowed directories."""
 
 
@@ -63,7 +64,7 @@ def is_within(path: str, roots: Sequence[str]) -> bool:
 
 @contextmanager
 def directory_within(path: str, roots: Sequence[str]) -> Iterator[int]:
-    """Opens the directory for access to names in it. Raises LeadsOutside, and FileNotFoundError if it does not
+    """Opens the directory for access to names in it. Raises SymlinkLeadsOutside, and FileNotFoundError if it does not
     exist."""
     with _opened(_real(path, roots), _SEARCH) as opened:
         yield opened
@@ -446,7 +447,7 @@ def _fine(*numbers: int) -> Iterator[None]:
 
 
 def _real(path: str, roots: Sequence[str]) -> str:
-    """The path with links resolved. Raises LeadsOutside."""
+    """The path with links resolved. Raises SymlinkLeadsOutside."""
     real = os.path.realpath(path)
     _require_inside(real, path, roots)
     return real
@@ -454,7 +455,7 @@ def _real(path: str, roots: Sequence[str]) -> str:
 
 def _require_inside(real: str, path: str, roots: Sequence[str]) -> None:
     if not _is_inside(real, path, roots):
-        raise LeadsOutside(errno.EPERM, "A symbolic link leads out of warehouse.allowed_locations", path)
+        raise SymlinkLeadsOutside(errno.EPERM, "A symbolic link leads out of warehouse.allowed_locations", path)
 
 
 def _is_inside(real: str, path: str, roots: Sequence[str]) -> bool:

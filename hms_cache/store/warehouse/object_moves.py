@@ -34,7 +34,7 @@ _OF_THE_TIME = 0.9
 """Share of the time limit after which copying stops by itself, so that the caller gets the reason."""
 
 
-class GivenUp(Exception):
+class CopyCancelled(Exception):
     """The write that requested the copy has failed."""
 
 
@@ -58,7 +58,7 @@ class ObjectMove:
         self._is_copying = self._is_given_up = False
 
     @property
-    def question(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str, str]:
         """Identifies the copy among the questions of the write."""
         return "copy", str(self.source), str(self.destination)
 
@@ -79,14 +79,14 @@ class ObjectMove:
 
     def copy(self) -> None:
         """Copies what has not been copied yet, within `file_move_timeout_s`. Raises MetaException, StillWaiting."""
-        self._run_operation(self._warehouse.settings.file_move_timeout_s, MOVE_TIMEOUT, is_left_to_next_attempt=True)
+        self._run_operation(self._warehouse.settings.file_move_timeout_s, MOVE_TIMEOUT, continues_in_next_attempt=True)
 
     def catch_up(self) -> None:
         """Copies what has been added to the source since, with locks held, within `file_timeout_s`. Raises
         MetaException."""
-        self._run_operation(self._warehouse.settings.file_timeout_s, TIMEOUT, is_left_to_next_attempt=False)
+        self._run_operation(self._warehouse.settings.file_timeout_s, TIMEOUT, continues_in_next_attempt=False)
 
-    def _run_operation(self, timeout_s: float, setting: str, *, is_left_to_next_attempt: bool) -> None:
+    def _run_operation(self, timeout_s: float, setting: str, *, continues_in_next_attempt: bool) -> None:
         self._warehouse.run_operation(
             file_system_of(self.source),
             "move",
@@ -94,7 +94,7 @@ class ObjectMove:
             lambda: self._work(timeout_s, setting),
             timeout_s=timeout_s,
             setting=setting,
-            question=self.question if is_left_to_next_attempt else None,
+            key=self.key if continues_in_next_attempt else None,
         )
 
     def unsettle(self) -> None:
@@ -163,7 +163,7 @@ class ObjectMove:
     def _work(self, timeout_s: float, setting: str) -> None:
         with self._lock:
             if self._is_given_up:
-                raise GivenUp("the write has failed")
+                raise CopyCancelled("the write has failed")
             self._is_copying = True
         try:
             self._copy_changed(time.monotonic() + timeout_s * _OF_THE_TIME, f"{timeout_s:g} s ({setting})")
@@ -181,7 +181,7 @@ class ObjectMove:
         changed = [each for each in found.values() if self._copied.get(each.suffix) != each.tag]
         for start in range(0, len(changed), _COPIED_AT_ONCE):
             if self._is_given_up:
-                raise GivenUp("the write has failed")
+                raise CopyCancelled("the write has failed")
             if time.monotonic() > deadline_s:
                 raise TimeoutError(
                     f"it takes longer than {limit}; {start} of {len(changed)} objects are copied, and go again"

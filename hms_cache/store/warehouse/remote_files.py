@@ -28,7 +28,7 @@ from hms_cache.store.warehouse.keys import KeyStore, StoredObject, bucket_and_ke
 from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
 
 
-class Each(Protocol):
+class BatchOperation(Protocol):
     """An operation on many paths of one file system. Returns the results of as many as were begun before the
     deadline."""
 

@@ -1,7 +1,7 @@
 """Limits how long a write waits for a file system while it holds locks of the database.
 
 A write calls its file systems as it proceeds. A slow one would keep the write's locks, on SQLite those of all writers.
-So an operation that takes longer than `patience_s` is left to its thread, and `StillWaiting` ends the attempt: the
+So an operation that takes longer than `max_wait_s` is left to its thread, and `StillWaiting` ends the attempt: the
 transaction is rolled back, the result is waited for without locks, and the write runs again and finds the result. The
 new transaction decides by the current state of the database; only the file operation is not repeated. If that operation
 is a change, earlier results are kept as well: repeated, they would already show the change.
@@ -72,37 +72,37 @@ class FileWaits:
         self._given: dict[Hashable, Answer] = {}
         """Results of this attempt that did not take long."""
 
-    def patience_s(self, first_s: float) -> float:
+    def max_wait_s(self, first_s: float) -> float:
         """Maximum wait for one operation in this attempt: twice that of the previous one, so that the write eventually
         ends."""
         return float(first_s * 2**self._rounds)
 
-    def keep(self, question: Hashable, answer: Answer) -> None:
+    def keep(self, key: Hashable, answer: Answer) -> None:
         """Keeps the operation for the next attempt."""
         if answer.changes_files:
             self._kept.update(self._given)
-        self._kept[question] = answer
+        self._kept[key] = answer
         self._rounds += 1
 
-    def kept(self, question: Hashable) -> Answer | None:
+    def kept(self, key: Hashable) -> Answer | None:
         """The operation of an earlier attempt, or None."""
-        found = self._kept.get(question)
+        found = self._kept.get(key)
         if found is not None and found.changes_files:
-            del self._kept[question]
+            del self._kept[key]
         return found
 
-    def given(self, question: Hashable, answer: Answer) -> None:
+    def given(self, key: Hashable, answer: Answer) -> None:
         """Records a result."""
         if not answer.changes_files:
-            self._given[question] = answer
+            self._given[key] = answer
 
-    def hold(self, question: Hashable, change: Held) -> None:
+    def hold(self, key: Hashable, change: Held) -> None:
         """Keeps a change for the next attempts that a rollback of this one does not undo."""
-        self._held[question] = change
+        self._held[key] = change
 
-    def held(self, question: Hashable) -> Held | None:
+    def held(self, key: Hashable) -> Held | None:
         """The change of an earlier attempt, or of this one."""
-        return self._held.get(question)
+        return self._held.get(key)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:

@@ -22,7 +22,7 @@ from hms_cache.store.warehouse.deletions import Deletions, raise_first
 from hms_cache.store.warehouse.file_systems import OBJECT_STORE_SCHEMES, FileSystems
 from hms_cache.store.warehouse.layout import WarehouseLayout
 from hms_cache.store.warehouse.listings import DirectoryStatistics, Listings
-from hms_cache.store.warehouse.local_files import LeadsOutside, is_hidden
+from hms_cache.store.warehouse.local_files import SymlinkLeadsOutside, is_hidden
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.mounts import file_system_of, mount_of
 from hms_cache.store.warehouse.move_records import MoveRecords
@@ -58,7 +58,7 @@ class Warehouse(WarehouseLayout):
         super().__init__(settings)
         self.file_systems = FileSystems(self.settings.options)
         """Used by the parts of the warehouse."""
-        self._threads = FileThreads(self.settings.file_threads, patience_s=self.settings.file_wait_with_locks_s)
+        self._threads = FileThreads(self.settings.file_threads, max_wait_s=self.settings.file_wait_with_locks_s)
         self._operations: TallyFamily = (
             metrics.operations
             if metrics
@@ -101,7 +101,7 @@ class Warehouse(WarehouseLayout):
                 "look",
                 what,
                 lambda wanted=wanted: [local_files.is_within(path, paths) for path, paths in wanted],  # type: ignore[misc]
-                question=("is_within", tuple(wanted)),
+                key=("is_within", tuple(wanted)),
             )
             for index, is_within in zip(indexes, answers, strict=True):
                 if not is_within:
@@ -144,7 +144,7 @@ class Warehouse(WarehouseLayout):
                 lambda wanted=wanted: [  # type: ignore[misc]
                     local_files.is_within(path, paths) and local_files.is_vacant(path, paths) for path, paths in wanted
                 ],
-                question=("claim", tuple(wanted)),
+                key=("claim", tuple(wanted)),
             )
             for (index, claimed), is_free in zip(claims, answers, strict=True):
                 found[index] = claimed if is_free else None
@@ -199,7 +199,7 @@ class Warehouse(WarehouseLayout):
             location,
             local_files.make_directory,
             remote_files.make_directory,
-            question="make_directory",
+            key="make_directory",
             if_late=lambda made: self.remove_empty_directory(location) if made else None,
         )
 
@@ -262,7 +262,7 @@ class Warehouse(WarehouseLayout):
             "make",
             f"{locations[0]} is not a directory or unable to create one",
             work,
-            question=("make_directories", tuple(map(str, locations))),
+            key=("make_directories", tuple(map(str, locations))),
             if_late=undo,
         )
 
@@ -349,7 +349,7 @@ class Warehouse(WarehouseLayout):
         if not self.manages_files:
             return
         failures = self._deletions.delete(locations, skip_trash=skip_trash)
-        led = [location for location, error in failures.items() if isinstance(error, LeadsOutside)]
+        led = [location for location, error in failures.items() if isinstance(error, SymlinkLeadsOutside)]
         if led:
             others = f" and {len(led) - 1} more" if len(led) > 1 else ""
             _LOG.warning("the files at %s%s stay: %s", led[0], others, failures[led[0]])
@@ -386,7 +386,7 @@ class Warehouse(WarehouseLayout):
             location,
             lambda path, roots: local_files.read_file(path, roots, limit_bytes + 1),
             read,
-            question="read_file",
+            key="read_file",
         )
         if len(content) > limit_bytes:
             raise MetaException(f"Cannot read {location}: it is larger than {limit_bytes} bytes")
@@ -409,7 +409,7 @@ class Warehouse(WarehouseLayout):
             location,
             lambda path, roots: local_files.write_file(path, content, roots),
             lambda file_system, path: remote_files.write_file(file_system, path, content),
-            question="write_file",
+            key="write_file",
             if_late=undo,
         )
 
@@ -489,12 +489,12 @@ class Warehouse(WarehouseLayout):
     def _inspect(
         self,
         location: AllowedLocation,
-        question: str,
+        key: str,
         local: Callable[[str, Sequence[str]], T],
         remote: Callable[[Any, str], T],
     ) -> T:
-        """A read-only operation; `question` identifies it (see `_do`)."""
-        return self._do("look", f"Cannot look at {location}", location, local, remote, question=question)
+        """A read-only operation; `key` identifies it (see `_do`)."""
+        return self._do("look", f"Cannot look at {location}", location, local, remote, key=key)
 
     def _do(
         self,
@@ -506,12 +506,12 @@ class Warehouse(WarehouseLayout):
         *,
         timeout_s: float | None = None,
         setting: str = TIMEOUT,
-        question: str | None = None,
+        key: str | None = None,
         if_late: Callable[[T], object] | None = None,
     ) -> T:
         """Runs one file operation in a thread of its file system, with a time limit.
 
-        `question`: identifies it if a write that holds locks may run again because of it (`StillWaiting`).
+        `key`: identifies it if a write that holds locks may run again because of it (`StillWaiting`).
         """
 
         def work() -> T:
@@ -526,7 +526,7 @@ class Warehouse(WarehouseLayout):
             work,
             timeout_s=timeout_s,
             setting=setting,
-            question=None if question is None else (question, str(location)),
+            key=None if key is None else (key, str(location)),
             if_late=if_late,
         )
 
@@ -539,7 +539,7 @@ class Warehouse(WarehouseLayout):
         *,
         timeout_s: float | None = None,
         setting: str = TIMEOUT,
-        question: Hashable = None,
+        key: Hashable = None,
         if_late: Callable[[T], object] | None = None,
     ) -> T:
         """Runs the work in a thread of its file system within the time limit, counts it, and returns its result.
@@ -555,7 +555,7 @@ class Warehouse(WarehouseLayout):
                     work,
                     timeout_s or self.settings.file_timeout_s,
                     setting=setting,
-                    question=question,
+                    key=key,
                     if_late=if_late,
                 )
             outcome = "ok"

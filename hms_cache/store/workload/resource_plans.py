@@ -382,9 +382,9 @@ def _replace(
     plan = _chosen(plans, name, namespace)
     if replaced.plan_id == plan.plan_id:
         raise InvalidOperationException("A plan cannot replace itself")
-    taken = {each.name for each in plans}
+    in_use = {each.name for each in plans}
     new_name, attempt, kept_name = replaced.name, 0, f"{replaced.name}{suffix}"
-    while kept_name in taken:
+    while kept_name in in_use:
         attempt += 1
         kept_name = f"{replaced.name}{suffix}_{attempt}"
     for row, row_name, status in ((replaced, kept_name, DISABLED), (plan, new_name, replaced.status)):

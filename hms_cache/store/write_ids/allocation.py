@@ -29,7 +29,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.batches import batches
 from hms_cache.input_limits import exceeded, input_limits
-from hms_cache.store.engine.dialects import take_from_counter
+from hms_cache.store.engine.dialects import allocate_from_counter
 from hms_cache.store.engine.direct_statements import (
     Direct,
     DirectQuery,
@@ -37,10 +37,10 @@ from hms_cache.store.engine.direct_statements import (
     Statement,
     execute_directly,
     row_count,
-    takes_direct_statements,
+    supports_direct_statements,
 )
 from hms_cache.store.engine.errors import RetryableConflict
-from hms_cache.store.engine.log_writes import TAKE_FOR_LAST_ROW
+from hms_cache.store.engine.log_writes import ALLOCATE_FOR_LAST_ROW
 from hms_cache.store.engine.shared_packets import carry_out_parts
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
@@ -122,7 +122,7 @@ def _allocate(
         known = {}
     missing = [txn_id for txn_id in txn_ids if txn_id not in known]
     if missing:
-        first = _take(connection, database, table, len(missing), first_source_id)
+        first = _allocate_range(connection, database, table, len(missing), first_source_id)
         allocated = dict(zip(missing, range(first, first + len(missing)), strict=True))
         _insert(connection, database, table, allocated)
         transaction.append_event(context.messages.build_allocate_write_ids(database, table, list(allocated.items())))
@@ -146,11 +146,11 @@ def allocate_for_one_each(
     transaction is not open gets its exception as its answer.
     """
     connection = transaction.connection
-    if takes_direct_statements(connection):
+    if supports_direct_statements(connection):
         [answers] = carry_out_parts(transaction, [Allocations(transaction, context, requests)])
         return list(answers)
     requested = [_writer_of(request) for request in requests]
-    given = _take_for_each(connection, sorted(set(requested)))
+    given = _allocate_for_each(connection, sorted(set(requested)))
     _insert_rows(connection, [(*writer, write_id) for writer, write_id in given.items()])
     return _answer_each(transaction, context, requested, given)
 
@@ -212,10 +212,10 @@ class Allocations:
         """Updates the counters and inserts rows. Requests that are not served in this way are carried out here, one by
         one."""
         counters, may_write, have = found
-        given, taken = _given(self._writers, counters, {row[0] for row in may_write}, {tuple(row) for row in have})
+        given, allocated = _given(self._writers, counters, {row[0] for row in may_write}, {tuple(row) for row in have})
         self._answers = _answer_each(self._transaction, self._context, self._requested, given)
         statements: list[Statement] = []
-        for count, tables in taken.items():
+        for count, tables in allocated.items():
             statements.append((_moving_counters_on_mysql(len(tables)), {"count": count, **_names(tables)}))
         if given:
             statements.append((_INSERT_ON_MYSQL, _rows([(*writer, write_id) for writer, write_id in given.items()])))
@@ -230,21 +230,21 @@ _FEW_TABLES = 3
 """Up to this many tables, one statement per table is no slower than three for all."""
 
 
-def _take_for_each(connection: Connection, writers: Sequence[_Writer]) -> dict[_Writer, int]:
+def _allocate_for_each(connection: Connection, writers: Sequence[_Writer]) -> dict[_Writer, int]:
     """Write ids for those that are open, may write and have none; not for the first write id of a table.
 
     The rows of the tables stay locked, in the order of their names. The transactions get ascending ids of a table.
     """
     tables = sorted({(database, table) for database, table, _ in writers})
     if len(tables) <= _FEW_TABLES or connection.dialect.name == "sqlite":
-        found = {writer: _take_for_one(connection, *writer) for writer in writers}
+        found = {writer: _allocate_for_one(connection, *writer) for writer in writers}
         return {writer: write_id for writer, write_id in found.items() if write_id is not None}
     counters = connection.execute(_locking_counters(len(tables)), _names(tables)).all()
     # After the locks: concurrent calls for the same transaction have committed, and their rows are visible.
     may_write = set(connection.execute(_MAY_WRITING, {"txn_ids": sorted({one[2] for one in writers})}).scalars())
     have = {tuple(row) for row in connection.execute(_writers_with_ids(len(writers)), _values_of(writers))}
-    given, taken = _given(writers, counters, may_write, have)
-    for count, names in taken.items():
+    given, allocated = _given(writers, counters, may_write, have)
+    for count, names in allocated.items():
         connection.execute(_moving_counters(len(names)), {"count": count, **_names(names)})
     return given
 
@@ -260,10 +260,10 @@ def _given(
         if (database, table) in following and txn_id in may_write and writer not in have:
             given[writer] = following[database, table]
             following[database, table] += 1
-    taken: dict[int, list[tuple[str, str]]] = {}
+    allocated: dict[int, list[tuple[str, str]]] = {}
     for name, count in Counter((database, table) for database, table, _ in given).items():
-        taken.setdefault(count, []).append(name)
-    return given, taken
+        allocated.setdefault(count, []).append(name)
+    return given, allocated
 
 
 _MAX_TABLES = 1024
@@ -359,36 +359,38 @@ _IS_OWN_FOR_NEW_WRITER = and_(
 )
 
 
-def _take_for_one(connection: Connection, database: str, table: str, txn_id: int) -> int | None:
+def _allocate_for_one(connection: Connection, database: str, table: str, txn_id: int) -> int | None:
     """Allocates a write id for a transaction that is open, may write and has none; otherwise returns None without
     allocating.
 
     Also None for the first write id of a table. The table's row stays locked.
     """
     own = {"database": database, "table": table, "txn_id": txn_id}
-    return take_from_counter(connection, N.NWI_NEXT, 1, _IS_OWN_FOR_NEW_WRITER, own)
+    return allocate_from_counter(connection, N.NWI_NEXT, 1, _IS_OWN_FOR_NEW_WRITER, own)
 
 
 def _give_to_one(transaction: WriteTransaction, database: str, table: str, txn_id: int) -> int | None:
-    """Like `_take_for_one`, and stores the write id as the transaction's."""
+    """Like `_allocate_for_one`, and stores the write id as the transaction's."""
     connection = transaction.connection
-    if not takes_direct_statements(connection):
-        only = _take_for_one(connection, database, table, txn_id)
+    if not supports_direct_statements(connection):
+        only = _allocate_for_one(connection, database, table, txn_id)
         if only is not None:
             _insert(connection, database, table, {txn_id: only})
         return only
     own = {"database": database, "table": table, "txn_id": txn_id}
     try:
-        taken, _ = transaction.execute_and_take_event_ids([(_TAKE, own), (_NOTE_TAKEN, own)], 1, TAKE_FOR_LAST_ROW)
+        allocated, _ = transaction.execute_and_allocate_event_ids(
+            [(_ALLOCATE, own), (_RECORD_ALLOCATED, own)], 1, ALLOCATE_FOR_LAST_ROW
+        )
     except IntegrityError as error:
         raise _given_twice([(database, table)]) from error
-    return taken.last_id if taken.rows else None
+    return allocated.last_id if allocated.rows else None
 
 
-_TAKE = Direct(
+_ALLOCATE = Direct(
     update(NEXT_WRITE_ID).values({N.NWI_NEXT: func.last_insert_id(N.NWI_NEXT) + 1}).where(_IS_OWN_FOR_NEW_WRITER)
 )
-_NOTE_TAKEN = Direct(
+_RECORD_ALLOCATED = Direct(
     insert(TXN_TO_WRITE_ID).from_select(
         ["T2W_TXNID", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID"],
         select(
@@ -399,7 +401,7 @@ _NOTE_TAKEN = Direct(
         ).where(row_count() == 1),
     )
 )
-"""Executed if `_TAKE` has allocated an id."""
+"""Executed if `_ALLOCATE` has allocated an id."""
 
 
 def _known_write_ids(connection: Connection, database: str, table: str, txn_ids: Sequence[int]) -> dict[int, int]:
@@ -420,12 +422,12 @@ def _known_write_ids(connection: Connection, database: str, table: str, txn_ids:
     return {row.TXN_ID: row.T2W_WRITEID for row in rows if row.T2W_WRITEID is not None}
 
 
-def _take(connection: Connection, database: str, table: str, count: int, first_source_id: int) -> int:
+def _allocate_range(connection: Connection, database: str, table: str, count: int, first_source_id: int) -> int:
     """Allocates `count` write ids and returns the first (`first_source_id` unless that is 0). The table's row stays
     locked."""
     is_own = (N.NWI_DATABASE == database) & (N.NWI_TABLE == table)
     own = {"database": database, "table": table}
-    first = take_from_counter(connection, N.NWI_NEXT, count, _IS_OWN, own)
+    first = allocate_from_counter(connection, N.NWI_NEXT, count, _IS_OWN, own)
     if first is None:
         start = first_source_id or 1
         _begin(connection, database, table, start + count)
@@ -457,7 +459,7 @@ def _insert(connection: Connection, database: str, table: str, write_ids: dict[i
 def _insert_rows(connection: Connection, found: Sequence[tuple[str, str, int, int]]) -> None:
     rows = _rows(found)
     try:
-        if rows and takes_direct_statements(connection):
+        if rows and supports_direct_statements(connection):
             execute_directly(connection, [(_INSERT_ON_MYSQL, rows)])
         elif rows:
             connection.execute(_INSERT, rows)

@@ -27,7 +27,7 @@ from hms_cache.client import MetastoreClient
 from hms_cache.config import load
 from hms_cache.wire import METHODS
 from tests.app.shadow.catalogs import PARTITIONS, fill
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def listening(pair: Pair, *arguments: str) -> tuple[subprocess.Popen[str], str]:
 
 def finished(process: subprocess.Popen[str]) -> tuple[int, dict[str, Any]]:
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=PATIENCE_S)
+    output, errors = process.communicate(timeout=MAX_WAIT_S)
     assert "Traceback" not in errors, errors
     return process.returncode, json.loads(output)
 

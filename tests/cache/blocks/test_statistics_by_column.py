@@ -14,7 +14,7 @@ from hms_cache.cache.statistics_by_column import (
     StatisticsHeld,
     add_columns,
     missing_columns,
-    weight_of_question,
+    weight_of_key,
 )
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
@@ -138,11 +138,11 @@ def test_a_column_more_or_less_weighs_that_one_alone() -> None:
     for columns in (2, 30):
         held = StatisticsHeld()
         for number in range(columns):
-            held.add(question, _loaded(f"c{number}", names), weight_of_question(question, partitions), partitions)
+            held.add(question, _loaded(f"c{number}", names), weight_of_key(question, partitions), partitions)
         one_more = _loaded("more", names)
         added = instructions(lambda held=held, more=one_more: held.add(question, more, 500, partitions))
         assert StatisticsHeld.from_parts(held.parts()).weight > held.weight - 500 > 0
-        held.add(question, one_more, weight_of_question(question, partitions), partitions)
+        held.add(question, one_more, weight_of_key(question, partitions), partitions)
         assert held.weight == StatisticsHeld.from_parts(held.parts()).weight
         dropped = instructions(lambda held=held: held.drop_changed([("3",)], frozenset({"more"})))
         assert held.weight == StatisticsHeld.from_parts(held.parts()).weight

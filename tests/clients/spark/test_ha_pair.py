@@ -15,7 +15,7 @@ from hms_cache.cli.demo.pair import kill_each_in_turn, running_pair
 from hms_cache.cli.demo.pair_script import TABLE
 from tests.clients.spark.session import SparkProcess, remote
 from tests.conftest import ServerLookup
-from tests.servers import PATIENCE_S, metastore_client
+from tests.servers import MAX_WAIT_S, metastore_client
 
 pytestmark = [pytest.mark.spark, pytest.mark.mariadb, pytest.mark.timeout(900)]
 
@@ -49,7 +49,7 @@ class Progress:
     def wait_for_more(self) -> None:
         """Waits until some more are done, of which two began after now."""
         wanted = self.path.stat().st_size + ROUNDS_SEEN
-        for _ in range(int(PATIENCE_S / 0.02)):
+        for _ in range(int(MAX_WAIT_S / 0.02)):
             if self.path.stat().st_size >= wanted:
                 return
             assert self._spark.is_busy, "Spark gave up"

@@ -32,7 +32,7 @@ from tests.jobs.month import hadoop_aws, oracle
 from tests.jobs.month.lake import BUCKET, Lake
 from tests.jobs.month.night import PREFIX
 from tests.moto_server import ObjectStore, object_store
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(24 * 3600)]
 
@@ -147,13 +147,13 @@ class Nights:
         """Kills all of them; a night that is over loses nothing."""
         process, self._process = self._process, None
         if process is not None:
-            deadline = time.monotonic() + PATIENCE_S
+            deadline = time.monotonic() + MAX_WAIT_S
             while (left := _of_session(process.pid)) and time.monotonic() < deadline:
                 for one in left:
                     _kill(one)
                 process.poll()
                 time.sleep(0.05)
-            process.wait(PATIENCE_S)
+            process.wait(MAX_WAIT_S)
 
 
 def _read(process: subprocess.Popen[str], lines: queue.SimpleQueue[str]) -> None:

@@ -23,8 +23,8 @@ from thrift.Thrift import TApplicationException
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import Progress
+from hms_cache.jobs.repair.catalog_partitions import PartitionsOfMetastore
 from hms_cache.jobs.repair.definition import JOB
-from hms_cache.jobs.repair.known import PartitionsOfMetastore
 from hms_cache.jobs.repair.plan_file import Batch
 from hms_cache.jobs.repair.writing import RepairWriter
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -477,13 +477,13 @@ def test_runs_at_once_report_what_each_did_itself(start_server: ServerStarter, t
     lake.make(*(f"day={day}/region=new" for day in range(count)))
     planned = threading.Barrier(runs, timeout=60)
 
-    class Together(Progress):
+    class StatisticsMerger(Progress):
         def _begun(self) -> None:
             if self.steps[-1] == "Writing":
                 planned.wait(60)
 
     with ThreadPoolExecutor(runs) as pool:
-        waiting = [pool.submit(lake.run, progress=Together(), batch_partitions=7) for _ in range(runs)]
+        waiting = [pool.submit(lake.run, progress=StatisticsMerger(), batch_partitions=7) for _ in range(runs)]
         found = [one.result(120) for one in waiting]
     assert all(one["tables"]["Plan"] == [("default.t", count, count, count, count, 0)] for one in found)
     summaries = [one["summary"] for one in found]

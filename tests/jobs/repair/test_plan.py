@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hms_cache.jobs.frame.own_partitions import refusal
+from hms_cache.jobs.repair.catalog_partitions import Place
 from hms_cache.jobs.repair.directories import UNREADABLE, Directories, Entries
-from hms_cache.jobs.repair.known import Place
 from hms_cache.jobs.repair.plan import ADD, CLAIMED, DROP, UNDECIDED, Change, Scope, plan_table
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hms_cache.client import MetastoreClient
-from hms_cache.jobs.statistics import lacking
-from hms_cache.jobs.statistics.lacking import _lacking
+from hms_cache.jobs.statistics import missing_statistics
+from hms_cache.jobs.statistics.missing_statistics import _lacking
 from hms_cache.metadata.object_names import TableName
 from tests.conftest import ServerStarter
 from tests.jobs.catalogs import Catalog
@@ -29,7 +29,7 @@ def test_a_wide_table_takes_several_calls(
         catalog.partitions("sales", "wide", [(str(number),) for number in range(5)])
         for name in names[1:4]:
             catalog.statistics("sales", "wide", name)
-    monkeypatch.setattr(lacking, "STATISTICS_OF_A_CALL", of_a_call)
+    monkeypatch.setattr(missing_statistics, "STATISTICS_OF_A_CALL", of_a_call)
     requested: list[str] = []
     with MetastoreClient(server.uri) as client:
         call = client.call

@@ -11,7 +11,7 @@ import pytest
 from hms_cache.jobs.statistics.hashes import hash_doubles, hash_longs
 from hms_cache.jobs.statistics.parameters import not_answerable
 from hms_cache.jobs.statistics.sketches import sketches_of_groups
-from hms_cache.jobs.statistics.table_level import PARTITIONS_PUT_TOGETHER, Together, merged
+from hms_cache.jobs.statistics.table_level import PARTITIONS_PUT_TOGETHER, StatisticsMerger, merged
 from hms_cache.metadata.statistics_sketches import HyperLogLog, written_count
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, statistics_of, values_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
@@ -36,7 +36,7 @@ def of_partition(values: list[int], nulls: int, trues: int) -> list[ColumnStatis
 def test_partitions_that_come_in_several_tasks(partitions: int, tasks: int) -> None:
     chance = random.Random(partitions)
     content = [[chance.randrange(-5_000, 5_000) for _ in range(20)] for _ in range(partitions)]
-    togethers = [Together(COLUMNS) for _ in range(tasks)]
+    togethers = [StatisticsMerger(COLUMNS) for _ in range(tasks)]
     for number, values in enumerate(content):
         togethers[number % tasks].add(f"p={number}", of_partition(values, number % 3, number % 20), 20 + number % 3)
     found = merged((one.encoded() for one in togethers), COLUMNS)
@@ -54,14 +54,14 @@ def test_partitions_that_come_in_several_tasks(partitions: int, tasks: int) -> N
 
 
 def test_a_task_that_wrote_nothing() -> None:
-    wrote, idle = Together(COLUMNS), Together(COLUMNS)
+    wrote, idle = StatisticsMerger(COLUMNS), StatisticsMerger(COLUMNS)
     wrote.add("p=1", of_partition([1, 2, 3], 0, 1), 3)
     assert merged([wrote.encoded(), idle.encoded()], COLUMNS) == merged([wrote.encoded()], COLUMNS)
     assert merged([idle.encoded()], COLUMNS).partsFound == 0
 
 
 def test_a_partition_without_a_column_is_not_found() -> None:
-    together = Together(COLUMNS)
+    together = StatisticsMerger(COLUMNS)
     together.add("p=1", of_partition([1], 0, 1), 1)
     together.add("p=2", of_partition([1], 0, 1)[:1], 1)
     assert merged([together.encoded()], COLUMNS).partsFound == 1
@@ -91,6 +91,6 @@ def test_a_bound_that_is_not_written_is_none_of_the_table(
     together = Together(["d"])
     together.add("p=1", doubles(1.0, 5.0, [1.0, 5.0]), 2)
     together.add("p=2", other, 2)
-    [column] = merged([together.encoded(), Together(["d"]).encoded()], ["d"]).colStats
+    [column] = merged([together.encoded(), StatisticsMerger(["d"]).encoded()], ["d"]).colStats
     assert (values_of(column).low, values_of(column).high) == bounds
     assert not_answerable([column]) == (frozenset({"d"}) if None in bounds else frozenset())

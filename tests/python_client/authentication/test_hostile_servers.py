@@ -25,7 +25,7 @@ from hms_cache.client import (
     Password,
     authentication_of,
 )
-from tests.server.conftest import PATIENCE_S
+from tests.server.conftest import MAX_WAIT_S
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -91,7 +91,7 @@ class Server:
         with contextlib.suppress(OSError):
             while True:
                 sock, _ = self.listener.accept()
-                sock.settimeout(PATIENCE_S)
+                sock.settimeout(MAX_WAIT_S)
                 self.peers.append(Peer(sock))
                 thread = threading.Thread(target=self.serve, args=(self.peers[-1],), daemon=True)
                 self.threads.append(thread)
@@ -107,7 +107,7 @@ class Server:
             self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         for thread in (self.thread, *self.threads):
-            thread.join(PATIENCE_S)
+            thread.join(MAX_WAIT_S)
 
     @property
     def received(self) -> bytes:

@@ -30,7 +30,7 @@ from tests.python_client.authentication.test_mechanisms import given, refusal
 
 pytestmark = pytest.mark.timeout(240)
 
-PATIENCE_S = 60.0
+MAX_WAIT_S = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -126,11 +126,11 @@ def test_all_that_a_long_job_has_obtained_are_cancelled(
 
 def test_a_process_that_was_handed_a_token_leaves_it_to_who_has(metastores: Metastores) -> None:
     with cancelling_tokens():
-        handed = delegation.tokens_to_hand([metastores, Metastores("thrift://elsewhere:1")])
+        handed = delegation.tokens_to_transfer([metastores, Metastores("thrift://elsewhere:1")])
         assert [*handed] == [metastores] and repr(handed[metastores].token.password) not in repr(handed)
         access = for_tasks(metastores)
         delegation._tokens.clear()  # in the other process
-        delegation.use_handed(handed)
+        delegation.use_transferred(handed)
         assert for_tasks(metastores) == access
     assert not is_good(access)
 
@@ -140,8 +140,8 @@ def test_a_handed_token_is_not_given_to_new_tasks_for_ever(
 ) -> None:
     monkeypatch.setattr(delegation, "_USED_S", 0.0)
     with cancelling_tokens():
-        handed = delegation.tokens_to_hand([metastores])
-        delegation.use_handed(handed)
+        handed = delegation.tokens_to_transfer([metastores])
+        delegation.use_transferred(handed)
         assert given(for_tasks(metastores)) != handed[metastores].token
 
 
@@ -194,5 +194,5 @@ def test_a_process_that_is_told_to_end_cancels_its_tokens(site: Site, what: str)
         access = pickle.loads(bytes.fromhex(process.stdout.readline()))
         assert is_good(access)
         process.terminate()
-        assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+        assert process.wait(MAX_WAIT_S) == 128 + signal.SIGTERM
     assert not is_good(access)

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from hms_cache.authorization import standard_rights
+from hms_cache.authorization.cached_groups import Principal
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, SecuredObject
-from hms_cache.authorization.known_groups import Principal
-from hms_cache.authorization.standard_rights import Rights, StandardJudge
+from hms_cache.authorization.standard_rights import Rights, StandardDecisionSource
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.installation.init import ensure_default_roles
@@ -119,7 +119,7 @@ def test_rights_as_a_model_sees_them(world: World, monkeypatch: pytest.MonkeyPat
         user = chance.choice(USERS)
         of_token, of_directory = (frozenset(chance.sample(GROUPS, chance.randint(0, 1))) for _ in range(2))
         groups = of_token | of_directory
-        judge = StandardJudge(world.stores.rights, Principal(user, of_token, {user: of_directory}.__getitem__))
+        judge = StandardDecisionSource(world.stores.rights, Principal(user, of_token, {user: of_directory}.__getitem__))
         monkeypatch.setattr(standard_rights, "MAX_READ_AT_FIRST", chance.choice([1, 2, 300]))
         monkeypatch.setattr(standard_rights, "MAX_SINGLE_TABLES", chance.choice([1, 2]))
         if (way := chance.randrange(3)) < 2:
@@ -140,20 +140,20 @@ def test_names_that_a_collation_takes_for_others_have_no_rights(world: World) ->
     world.stores.roles.create_role("r", "o")
     world.stores.roles.grant_role("r", "h", GROUP, "o", USER, grant_option=False)
     on = ON
-    assert StandardJudge(world.stores.rights, Principal("o")).allow(Action.DROP, on)
+    assert StandardDecisionSource(world.stores.rights, Principal("o")).allow(Action.DROP, on)
     for user in ("O", "o ", "ó"):
-        assert not StandardJudge(world.stores.rights, Principal(user)).allow(Action.READ, on), user
+        assert not StandardDecisionSource(world.stores.rights, Principal(user)).allow(Action.READ, on), user
     for group in ("G", "g ", "ǵ"):
-        judge = StandardJudge(world.stores.rights, Principal("x", frozenset({group})))
+        judge = StandardDecisionSource(world.stores.rights, Principal("x", frozenset({group})))
         assert not judge.allow(Action.READ, on), group
     for group in ("H", "h ", "ĥ"):
         assert world.stores.rights.rights("x", on, frozenset({group})).roles == {"public"}, group
     assert world.stores.rights.rights("x", on, frozenset({"h"})).roles == {"public", "r"}
-    assert StandardJudge(world.stores.rights, Principal("x", frozenset({"g"}))).allow(Action.READ, on)
+    assert StandardDecisionSource(world.stores.rights, Principal("x", frozenset({"g"}))).allow(Action.READ, on)
     for table in ("T", "t ", "ť"):
-        assert not StandardJudge(world.stores.rights, Principal("o")).allow(Action.READ, on._replace(table=table)), (
-            table
-        )
+        assert not StandardDecisionSource(world.stores.rights, Principal("o")).allow(
+            Action.READ, on._replace(table=table)
+        ), table
 
 
 def test_no_more_rights_on_tables_are_read_than_asked_for(world: World) -> None:
@@ -197,7 +197,7 @@ def test_what_is_remembered_of_a_user_is_bounded(monkeypatch: pytest.MonkeyPatch
     """While cached decisions are valid, which may be for ever, a client may request any number of missing names."""
     monkeypatch.setattr(standard_rights, "MAX_PLACES", 10)
     source = CountingSource()
-    judge = StandardJudge(source, Principal("eve"))
+    judge = StandardDecisionSource(source, Principal("eve"))
     for number in range(95):
         assert not judge.allow(Action.READ, SecuredObject("hive", "d", f"none{number}"))
         assert len(judge._read) <= 10

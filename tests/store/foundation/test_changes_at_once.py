@@ -45,7 +45,7 @@ from tests.cache.world import CATALOG, Server, create_database, partition, table
 
 D, E = DatabaseName(CATALOG, "d"), DatabaseName(CATALOG, "e")
 F = FunctionName(CATALOG, "d", "f")
-PATIENCE_S = 30.0
+MAX_WAIT_S = 30.0
 SOON_S = 0.3
 """Within which the second one has read, and waits for what the first holds."""
 
@@ -601,7 +601,7 @@ def test_the_second_change_begins_from_the_first(
     def held(self: WriteTransaction, what: Any) -> None:
         if threading.get_ident() in holder:
             reached.set()
-            assert proceed.wait(PATIENCE_S)
+            assert proceed.wait(MAX_WAIT_S)
         go_on(self, what)
 
     def first_change() -> None:
@@ -621,16 +621,16 @@ def test_the_second_change_begins_from_the_first(
             prepare(here)
         monkeypatch.setattr(WriteTransaction, case.held_at, held)
         first = pool.submit(first_change)
-        assert reached.wait(PATIENCE_S)
+        assert reached.wait(MAX_WAIT_S)
         second = pool.submit(case.second, there)
         wait([second], SOON_S)
         proceed.set()
-        first.result(PATIENCE_S)
+        first.result(MAX_WAIT_S)
         if case.error is None:
-            second.result(PATIENCE_S)
+            second.result(MAX_WAIT_S)
         else:
             with pytest.raises(case.error):
-                second.result(PATIENCE_S)
+                second.result(MAX_WAIT_S)
         log = here.log.fetch(0, 1_000).rows
         told = [row.event_type for row in log if row.event_type != "OPEN_TXN"]
         assert tuple(told[len(told) - len(case.events) :]) == case.events

@@ -13,7 +13,7 @@ from hms_cache.store import schema
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.work_units import NeedMoreIds, WriteTransaction, run_again_if_lost, run_read, run_write
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 from tests.store.foundation.writes import add_database, names_of_databases
 
 Work = Callable[[Connection], None]
@@ -64,12 +64,12 @@ def test_a_thread_that_waits_for_the_database_is_cut_off(empty_database: Databas
 
     thread = threading.Thread(target=wait)
     thread.start()
-    assert holding.wait(PATIENCE_S)
+    assert holding.wait(MAX_WAIT_S)
     identifier = thread.ident
     assert identifier is not None
     while thread.is_alive() and database.held.cut_off(identifier):
         thread.join(0.2)
-    thread.join(PATIENCE_S)
+    thread.join(MAX_WAIT_S)
     assert not thread.is_alive()
     assert isinstance(outcome[0], Exception), outcome
     assert not database.held.cut_off(identifier), "it holds nothing any more"
@@ -101,12 +101,12 @@ def test_a_call_that_was_cut_off_is_not_begun_again(
 
     thread = threading.Thread(target=call)
     thread.start()
-    assert holding.wait(PATIENCE_S)
+    assert holding.wait(MAX_WAIT_S)
     while thread.is_alive() and len(runs) == 1:
         assert thread.ident is not None
         database.held.cut_off(thread.ident)  # SQLite's statement may not have begun
         thread.join(0.2)
-    thread.join(PATIENCE_S)
+    thread.join(MAX_WAIT_S)
     assert not thread.is_alive()
     assert len(runs) == 1
     assert [(type(one), getattr(one, "connection_lost", None)) for one in raised] == [(DatabaseUnavailable, False)]

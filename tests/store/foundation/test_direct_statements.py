@@ -19,7 +19,7 @@ from hms_cache.store.engine.direct_statements import (
     DirectQuery,
     execute_directly,
     row_count,
-    takes_direct_statements,
+    supports_direct_statements,
 )
 from hms_cache.store.engine.drivers.mysql_driver import MySqlConnection
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable
@@ -63,7 +63,7 @@ def socket_of(transaction: WriteTransaction) -> socket.socket:
 
 def test_values_come_as_they_are(initialized_database: Database) -> None:
     def work(transaction: WriteTransaction) -> list[Any]:
-        assert takes_direct_statements(transaction.connection)
+        assert supports_direct_statements(transaction.connection)
         return transaction.execute_directly([(ADD, row(f"k{at}", value)) for at, value in enumerate(AWKWARD)])
 
     answers = run_write(initialized_database, work)
@@ -223,7 +223,7 @@ def test_a_value_in_the_text_must_be_a_plain_one(initialized_database: Database)
 
 
 def log_early(transaction: WriteTransaction, taken: int, events: list[EventRow]) -> None:
-    transaction.execute_and_take_event_ids([(ADD, row(f"k{next_key()}"))], taken)
+    transaction.execute_and_allocate_event_ids([(ADD, row(f"k{next_key()}"))], taken)
     for event in events:
         transaction.append_event(event)
 

@@ -18,7 +18,7 @@ from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.read_plans import (
     Plan,
-    Question,
+    PlannedQuery,
     Rows,
     attempt,
     carry_out,
@@ -69,20 +69,20 @@ def write(database: Database, *keys: str, values: Sequence[str] = AWKWARD) -> No
 
 
 def counted(connection: Connection) -> int:
-    return int(carry_out(connection, fetch(Question(COUNT, {})))[0].found)
+    return int(carry_out(connection, fetch(PlannedQuery(COUNT, {})))[0].found)
 
 
 def test_rows_are_those_that_sqlalchemy_answers(initialized_database: Database) -> None:
     write(initialized_database, *AWKWARD)
     questions = [
-        Question(READ, {"keys": AWKWARD}),
-        Question(READ, {"keys": []}),
-        Question(READ, {"keys": ["it's", "no such"]}),
-        Question(OTHERS, {"keys": AWKWARD[3:]}),
-        Question(OTHERS, {"keys": []}),
-        Question(LIKE, {"pattern": "!%%", "most": 10}),
-        Question(LIKE, {"pattern": "%'%", "most": 1}),
-        Question(DirectQuery(select(P.PROPERTY_VALUE).where(P.PROPERTY_KEY == AWKWARD[4]), is_kept=False), {}),
+        PlannedQuery(READ, {"keys": AWKWARD}),
+        PlannedQuery(READ, {"keys": []}),
+        PlannedQuery(READ, {"keys": ["it's", "no such"]}),
+        PlannedQuery(OTHERS, {"keys": AWKWARD[3:]}),
+        PlannedQuery(OTHERS, {"keys": []}),
+        PlannedQuery(LIKE, {"pattern": "!%%", "most": 10}),
+        PlannedQuery(LIKE, {"pattern": "%'%", "most": 1}),
+        PlannedQuery(DirectQuery(select(P.PROPERTY_VALUE).where(P.PROPERTY_KEY == AWKWARD[4]), is_kept=False), {}),
     ]
     with initialized_database.loading() as connection:
         usual = [connection.execute(one.query.statement, dict(one.values)).all() for one in questions]
@@ -96,7 +96,7 @@ def test_rows_are_those_that_sqlalchemy_answers(initialized_database: Database) 
 def rounds(count: int) -> Plan[list[int]]:
     seen = []
     for _ in range(count):
-        rows, _ = yield [Question(COUNT, {}), Question(READ, {"keys": ["a"]})]
+        rows, _ = yield [PlannedQuery(COUNT, {}), PlannedQuery(READ, {"keys": ["a"]})]
         seen.append(rows[0].found)
     return seen
 
@@ -118,7 +118,7 @@ def test_all_rounds_show_one_moment(initialized_database: Database) -> None:
     def plan() -> Plan[list[int]]:
         seen = []
         for key in "abc":
-            [rows] = yield [Question(COUNT, {})]
+            [rows] = yield [PlannedQuery(COUNT, {})]
             seen.append(rows[0].found)
             if not initialized_database.is_sqlite:
                 write_elsewhere(key)
@@ -141,7 +141,7 @@ def test_a_transaction_that_ends_with_its_questions_leaves_no_snapshot(initializ
     if initialized_database.is_sqlite:
         pytest.skip("it ends with its connection's use")
     with initialized_database.loading() as connection:
-        [rows] = fetch_together(connection, [Question(COUNT, {})], ends=True)
+        [rows] = fetch_together(connection, [PlannedQuery(COUNT, {})], ends=True)
         assert rows[0].found == 0
         with initialized_database.write_engine.connect() as other:
             other.execute(insert(schema.METASTORE_DB_PROPERTIES).values({"PROPERTY_KEY": "a", "PROPERTY_VALUE": "v"}))
@@ -151,7 +151,7 @@ def test_a_transaction_that_ends_with_its_questions_leaves_no_snapshot(initializ
 
 def test_what_is_attempted_goes_on_beside_and_tells_its_error(initialized_database: Database) -> None:
     def failing() -> Plan[None]:
-        yield [Question(COUNT, {})]
+        yield [PlannedQuery(COUNT, {})]
         raise ValueError("of the assumption")
 
     def work(connection: Connection) -> tuple[Any, ...]:
@@ -169,7 +169,7 @@ def test_what_the_database_refuses_is_no_outcome_of_an_attempt(initialized_datab
     """On PostgreSQL, the transaction ends with it: later statements would be refused with an uninformative error."""
 
     def inline(connection: Connection) -> Plan[None]:
-        yield [Question(COUNT, {})]
+        yield [PlannedQuery(COUNT, {})]
         connection.execute(BROKEN.statement)
 
     with pytest.raises(DBAPIError, match="no_such_function"), initialized_database.loading() as connection:
@@ -211,7 +211,7 @@ def test_a_plan_waits_for_the_next_one(initialized_database: Database) -> None:
 
 
 def late() -> Plan[None]:
-    yield [Question(COUNT, {})]
+    yield [PlannedQuery(COUNT, {})]
     raise ValueError("late")
 
 
@@ -219,7 +219,7 @@ def test_an_error_among_the_questions_leaves_the_connection_in_order(initialized
     """And it is the error of the query that failed, not the driver's error for those behind it."""
     write(initialized_database, *AWKWARD)
     for before, behind in product(range(3), repeat=2):
-        questions = [Question(LARGE, {})] * before + [Question(BROKEN, {})] + [Question(LARGE, {})] * behind
+        questions = [PlannedQuery(LARGE, {})] * before + [PlannedQuery(BROKEN, {})] + [PlannedQuery(LARGE, {})] * behind
         with pytest.raises(DBAPIError, match="no_such_function"), initialized_database.loading() as connection:
             ask_together(connection, questions)
         # What follows is this query's answer and no other's.
@@ -235,8 +235,8 @@ def test_a_question_that_takes_too_long_is_said_to(
         pytest.skip("it has no limit")
     sleep = {"mysql": func.sleep, "postgresql": func.pg_sleep}[kind]
 
-    def sleeping(seconds: float) -> Question:
-        return Question(
+    def sleeping(seconds: float) -> PlannedQuery:
+        return PlannedQuery(
             DirectQuery(select(sleep(bindparam("seconds")).label("slept"), literal("x"))), {"seconds": seconds}
         )
 
@@ -248,7 +248,7 @@ def test_a_question_that_takes_too_long_is_said_to(
             if kind == "mysql" and "maria" not in connection.execute(select(func.lower(func.version()))).scalar_one():
                 pytest.skip("MySQL's SLEEP ends early where its time is over, without an error")
         with pytest.raises(DatabaseUnavailable) as raised, database.loading() as connection:
-            fetch_together(connection, [Question(COUNT, {}), sleeping(30), *[Question(COUNT, {})] * 3])
+            fetch_together(connection, [PlannedQuery(COUNT, {}), sleeping(30), *[PlannedQuery(COUNT, {})] * 3])
         assert not raised.value.connection_lost
         assert run_read(database, counted) == 0
 
@@ -286,9 +286,13 @@ def test_answers_that_break_off_anywhere_are_asked_for_again(initialized_databas
     keys = [f"key {number}" for number in range(12)]
 
     def plan() -> Plan[list[list[str]]]:
-        first = yield [Question(READ, {"keys": keys[:6]}), Question(COUNT, {}), Question(READ, {"keys": keys[6:]})]
+        first = yield [
+            PlannedQuery(READ, {"keys": keys[:6]}),
+            PlannedQuery(COUNT, {}),
+            PlannedQuery(READ, {"keys": keys[6:]}),
+        ]
         found = [[one.PROPERTY_KEY for one in rows] for rows in (first[0], first[2])]
-        rest = yield [Question(OTHERS, {"keys": one}) for one in found]
+        rest = yield [PlannedQuery(OTHERS, {"keys": one}) for one in found]
         return [*found, *([one.PROPERTY_KEY for one in rows] for rows in rest)]
 
     def read(database: Database) -> list[list[str]]:

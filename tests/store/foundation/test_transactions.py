@@ -28,7 +28,7 @@ from hms_cache.store.engine.work_units import NeedMoreIds, WriteTransaction, run
 from hms_cache.store.object_store import ObjectStore
 from hms_cache.store.warehouse import Warehouse
 from tests.databases import closing, count_statements
-from tests.servers import PATIENCE_S
+from tests.servers import MAX_WAIT_S
 from tests.store.foundation.relay import Relay
 from tests.store.foundation.writes import (
     add_database,
@@ -330,7 +330,7 @@ def test_connections_that_went_stale_are_not_noticed_by_reads_of_one_moment(
 
     def cut_from_elsewhere() -> None:
         with ThreadPoolExecutor(1) as other:
-            other.submit(cut_all_others, initialized_database).result(PATIENCE_S)
+            other.submit(cut_all_others, initialized_database).result(MAX_WAIT_S)
 
     assert store.reads.in_one_snapshot(fetch) == [["a"], ["a"]]
     cut_all_others(initialized_database)

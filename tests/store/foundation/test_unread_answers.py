@@ -14,7 +14,7 @@ from hms_cache.computing import turns
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import DirectQuery, execute_directly
 from hms_cache.store.engine.drivers import mysql_driver, mysql_rows
-from hms_cache.store.engine.read_plans import Question, fetch_together
+from hms_cache.store.engine.read_plans import PlannedQuery, fetch_together
 from hms_cache.store.engine.work_units import run_read
 
 ON_MARIADB = [pytest.mark.mariadb, pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)]
@@ -34,7 +34,7 @@ def as_usual(connection: Connection, value: str) -> list[list[tuple[Any, ...]]]:
 
 
 def together(connection: Connection, value: str) -> list[list[tuple[Any, ...]]]:
-    requested = fetch_together(connection, [Question(QUERY, {"v": f"{value}{at}"}) for at in range(3)])
+    requested = fetch_together(connection, [PlannedQuery(QUERY, {"v": f"{value}{at}"}) for at in range(3)])
     return [[tuple(row) for row in rows] for rows in requested]
 
 

@@ -21,9 +21,9 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.store.engine.read_plans import carry_out
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partition_store import StoredPartitions
-from hms_cache.store.partitions import known_tables
-from hms_cache.store.partitions.known_tables import KnownTables
+from hms_cache.store.partitions import table_guesses
 from hms_cache.store.partitions.partitioned_tables import partitioned_table_plan
+from hms_cache.store.partitions.table_guesses import TableGuesses
 from hms_cache.store.schema import PARTITION_KEYS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from tests.databases import count_statements
@@ -116,11 +116,11 @@ def test_a_wrong_guess_changes_no_answer(change: Callable[[PartitionCatalog], No
     change(catalog)
     for selection in SELECTIONS:
         expected = answers(StoredPartitions(catalog.context), selection)
-        known = KnownTables()
+        known = TableGuesses()
         reads = StoredPartitions(catalog.context, known)
         found = []
         for at in range(len(expected)):
-            known.saw(T, guessed)
+            known.remember(T, guessed)
             found.append(answers(reads, selection)[at])
         assert found == expected, selection
 
@@ -139,17 +139,17 @@ def test_a_guess_saves_a_round_trip(catalog: PartitionCatalog) -> None:
 
 
 def test_what_is_remembered_is_bounded(catalog: PartitionCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_tables, "MAX_KNOWN", 3)
+    monkeypatch.setattr(table_guesses, "MAX_REMEMBERED", 3)
     catalog.create_table()
     with catalog.database.loading() as connection:
         table = carry_out(connection, partitioned_table_plan(T))
-    known = KnownTables()
+    known = TableGuesses()
     names = [TableName("hive", "d", f"t{number}") for number in range(5)]
     for name in names:
-        known.saw(name, table)
+        known.remember(name, table)
         assert known.guess(names[0]) == table
     assert [name for name in names if known.guess(name)] == [names[0], names[3], names[4]], "the last that were used"
-    monkeypatch.setattr(known_tables, "MAX_CHARACTERS", 10)
-    known.saw(names[4], table)
-    known.saw(names[3], None)
+    monkeypatch.setattr(table_guesses, "MAX_CHARACTERS", 10)
+    known.remember(names[4], table)
+    known.remember(names[3], None)
     assert [name for name in names if known.guess(name)] == [names[0]]

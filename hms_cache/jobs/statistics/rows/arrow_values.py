@@ -29,7 +29,7 @@ _EXACT_DIGITS = 15
 nearest double."""
 
 
-class LeftToSpark(Exception):
+class DeferredToSpark(Exception):
     """It is not certain that Spark would read the same from this file."""
 
 
@@ -43,14 +43,14 @@ class ParquetRows:
         """The schema of the previous file, and the columns to read: most files of a table have the same schema."""
 
     def batches(self, content: bytes) -> Iterator[pa.RecordBatch]:
-        """The columns that the file has, for `values_of`. Raises LeftToSpark, ArrowException, OSError."""
+        """The columns that the file has, for `values_of`. Raises DeferredToSpark, ArrowException, OSError."""
         file = parquet.ParquetFile(pa.BufferReader(content), coerce_int96_timestamp_unit="us")
         metadata, schema = file.metadata, file.schema_arrow
         if self._has_dates_or_timestamps:
             metadata_values = metadata.metadata or {}
             is_old = metadata_values.get(_VERSION, _CALENDAR_SINCE) < _CALENDAR_SINCE
             if is_old or any(key in metadata_values for key in _LEGACY):
-                raise LeftToSpark
+                raise DeferredToSpark
         if self._last is not None and self._last[0].equals(schema):
             wanted = self._last[1]
         else:
@@ -71,9 +71,9 @@ class ParquetRows:
                 is_local = pa.types.is_timestamp(found) and found.tz is None
                 # 96-bit timestamps in UTC have no time zone either.
                 if is_local and not _is_int96(file, names[column.name]):
-                    raise LeftToSpark
+                    raise DeferredToSpark
                 if not _is_read(column, found):
-                    raise LeftToSpark
+                    raise DeferredToSpark
                 has_local = has_local or is_local
         wanted = [names[column.name] for column in self._columns if column.name in names]
         # Those of 96 and of 64 bits have the same Arrow type.
@@ -96,10 +96,10 @@ class OrcRows:
         schema = file.schema
         names = _names(schema)
         if list(names) != self._all:
-            raise LeftToSpark
+            raise DeferredToSpark
         for column in self._columns:
             if column.kind in _DATES_AND_TIMESTAMPS or not _is_read(column, schema.field(names[column.name]).type):
-                raise LeftToSpark
+                raise DeferredToSpark
         wanted = [names[column.name] for column in self._columns]
         for number in range(file.nstripes):
             yield file.read_stripe(number, columns=wanted)
@@ -121,7 +121,7 @@ def _names(schema: pa.Schema) -> dict[str, str]:
     """Names of columns in the file, by lower-case name, because Spark is case-insensitive."""
     found = {name.lower(): name for name in schema.names}
     if len(found) < len(schema.names):
-        raise LeftToSpark
+        raise DeferredToSpark
     return found
 
 

@@ -2,8 +2,8 @@
 
 For each file, Spark copies Hadoop's configuration and sets up a reader, which takes some ten times as long as reading a
 file of a few KB. Here, a file is read in one request, and all rows of a unit in one task, so nothing is shuffled. Files
-that Spark might read differently are left to Spark (`LeftToSpark`): other types than the table's own, calendars of old
-releases, damaged files.
+that Spark might read differently are left to Spark (`DeferredToSpark`): other types than the table's own, calendars of
+old releases, damaged files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hms_cache.jobs.files.directories import OF_DIRECTORIES, DirectoryLister
 from hms_cache.jobs.statistics.columns import COLUMNS_OF_A_PASS, StatisticsColumn
 from hms_cache.jobs.statistics.data_files import Figures, UnitFiles
 from hms_cache.jobs.statistics.partials import BYTES_OF_A_PARTIAL, ROWS_OF_A_PARTIAL, partial_rows, partial_schema
-from hms_cache.jobs.statistics.rows.arrow_values import LeftToSpark, OrcRows, ParquetRows, values_of
+from hms_cache.jobs.statistics.rows.arrow_values import DeferredToSpark, OrcRows, ParquetRows, values_of
 from hms_cache.jobs.statistics.rows.file_index import format_of
 from hms_cache.jobs.statistics.rows.object_contents import ObjectContents
 from hms_cache.metadata.statistics_values import StatisticsKind
@@ -141,7 +141,7 @@ def reader(files: Files, table: Table, columns: Sequence[StatisticsColumn]) -> R
             try:
                 # One file for Spark is sufficient: the rest of the table is probably similar.
                 if is_left:
-                    raise LeftToSpark
+                    raise DeferredToSpark
                 contents = content()
                 _require_all(contents, places[name]["files"])
                 for one in contents:
@@ -160,14 +160,14 @@ def reader(files: Files, table: Table, columns: Sequence[StatisticsColumn]) -> R
 
 
 def _require_all(contents: Iterable[bytes], files: str) -> None:
-    """Raises LeftToSpark unless these are the contents of the files found at the start of the run: a directory that is
-    temporarily invisible looks empty."""
+    """Raises DeferredToSpark unless these are the contents of the files found at the start of the run: a directory that
+    is temporarily invisible looks empty."""
     figures = Figures.read(files)
     if figures is not None and figures.bytes != sum(map(len, contents)):
-        raise LeftToSpark
+        raise DeferredToSpark
 
 
-_UNREADABLE = (LeftToSpark, OSError, MetaException, pa.ArrowException, ValueError, MemoryError)
+_UNREADABLE = (DeferredToSpark, OSError, MetaException, pa.ArrowException, ValueError, MemoryError)
 
 _Content = Callable[[], list[bytes]]
 

@@ -148,7 +148,7 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         try:
             for stop in stops:
                 while len(answers) < stop:
-                    if not self._take_acknowledgements(stop, answers):
+                    if not self._read_acknowledgements(stop, answers):
                         answers.append(self._acknowledgement())
                 if stop < len(texts):
                     answers.append(self._rows())
@@ -179,7 +179,7 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         rows: tuple[tuple[Any, ...], ...] = result.rows
         return rows
 
-    def _take_acknowledgements(self, count: int, answers: list[Acknowledged]) -> bool:
+    def _read_acknowledgements(self, count: int, answers: list[Acknowledged]) -> bool:
         """Appends the acknowledgements that are complete in the buffer, until there are `count`. Returns whether there
         was one."""
         try:

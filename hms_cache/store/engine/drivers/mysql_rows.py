@@ -113,7 +113,7 @@ class BufferedResult(MySQLResult):  # type: ignore[misc]  # the driver has no ty
         connection = self.connection
         rows: list[tuple[Any, ...]] = []
         while True:
-            self._take_rows(connection, rows)
+            self._read_rows(connection, rows)
             packet = connection._read_packet()
             if self._check_packet_is_eof(packet):
                 self.connection = None
@@ -122,7 +122,7 @@ class BufferedResult(MySQLResult):  # type: ignore[misc]  # the driver has no ty
         self.affected_rows = len(rows)
         self.rows = tuple(rows)
 
-    def _take_rows(self, connection: Any, rows: list[tuple[Any, ...]]) -> None:
+    def _read_rows(self, connection: Any, rows: list[tuple[Any, ...]]) -> None:
         """Appends rows that are complete in the buffer, refills it while data arrives in time, and stops at anything
         else."""
         reader, conversions = connection._rfile, self.conversions

@@ -57,7 +57,7 @@ _PREFERRED = _preferred()
 which takes 25 ms."""
 
 
-def take_tls(url: URL) -> tuple[URL, dict[str, Any]]:
+def pop_tls_options(url: URL) -> tuple[URL, dict[str, Any]]:
     """The URL without its TLS parameters, and the connection options for them.
 
     Raises ConfigurationError for an invalid mode, a file that cannot be read, or an unknown parameter.

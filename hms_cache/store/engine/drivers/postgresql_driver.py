@@ -47,14 +47,14 @@ class LimitedConnection(psycopg.Connection[Any]):
             self.pgconn.flush()
             self._owes_answer = True
 
-    def fetch_in_pipeline(self, questions: Sequence[tuple[str, Mapping[str, Any]]], *, ends: bool) -> list[Any]:
+    def fetch_in_pipeline(self, queries: Sequence[tuple[str, Mapping[str, Any]]], *, ends: bool) -> list[Any]:
         """Sends all queries, preceded by BEGIN if no transaction is open, before it waits for the first reply; returns
         the rows of each. `ends`: COMMIT is sent with them. Raises the error of the first query that failed."""
-        self._statements_at_once = len(questions)
+        self._statements_at_once = len(queries)
         try:
             with self.pipeline() as pipeline:
                 cursors = []
-                for text, values in questions:
+                for text, values in queries:
                     cursors.append(self.cursor().execute(text, values))
                     # Otherwise the server buffers the reply until the last one, and a hanging server would not be
                     # detected.

@@ -58,8 +58,8 @@ class Sessions:
         self._file_opener = FileOpener()
         self._prepares_file = True
 
-    def leave_file_as_found(self) -> None:
-        """See `Database.leave_as_found`."""
+    def keep_file_as_found(self) -> None:
+        """See `Database.keep_as_found`."""
         self._file_opener.expect_file()
         self._prepares_file = False
 

@@ -18,27 +18,27 @@ from hms_cache.store.partitions.partitioned_tables import PartitionedTable, part
 
 T = TypeVar("T")
 
-MAX_KNOWN: Final = 1_000
+MAX_REMEMBERED: Final = 1_000
 """Maximum number of remembered tables: some 1 MB."""
 
 MAX_CHARACTERS: Final = 2_000
 """Maximum length of the names and types of a remembered table's keys, since clients choose their number and length."""
 
 
-class KnownTables:
+class TableGuesses:
     """Guesses, the least recently used first. Thread-safe; `_lock` guards `_tables`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tables: OrderedDict[TableName, PartitionedTable] = OrderedDict()
 
-    def saw(self, name: TableName, table: PartitionedTable | None) -> None:
+    def remember(self, name: TableName, table: PartitionedTable | None) -> None:
         """Remembers a table that was read under this name. None: the table does not exist."""
         with self._lock:
             self._tables.pop(name, None)
             if table is not None and _characters(table) <= MAX_CHARACTERS:
                 self._tables[name.as_stored] = table
-                if len(self._tables) > MAX_KNOWN:
+                if len(self._tables) > MAX_REMEMBERED:
                     self._tables.popitem(last=False)
 
     def guess(self, name: TableName) -> PartitionedTable | None:
@@ -62,7 +62,7 @@ class KnownTables:
             table, outcome = yield from side_by_side(partitioned_table_plan(name), attempt(find(guessed)))
             if table == guessed:
                 return table, outcome.result()
-        self.saw(name, table)
+        self.remember(name, table)
         return table, (yield from find(table))
 
 

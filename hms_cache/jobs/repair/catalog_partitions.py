@@ -21,7 +21,7 @@ class Place(NamedTuple):
     created_s: int
 
 
-class KnownPartitions(Protocol):
+class CatalogPartitions(Protocol):
     """Reads a table's partitions. Partitions dropped meanwhile are omitted. Not thread-safe."""
 
     def names(self, table: Table) -> list[str]:

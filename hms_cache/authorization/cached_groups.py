@@ -20,7 +20,7 @@ MAX_USERS = 10_000
 """Maximum number of users whose groups are kept. For others, the system is asked each time."""
 
 
-def nobody_knows(user: str) -> frozenset[str]:
+def no_groups_of(user: str) -> frozenset[str]:
     """A `GroupsOf` for use without a system of groups."""
     return NO_GROUPS
 
@@ -29,7 +29,7 @@ class Principal:
     """A principal: the groups that its bearer token names, and those of the directory, which is asked at most once."""
 
     def __init__(
-        self, name: str, token_groups: frozenset[str] = NO_GROUPS, directory_groups_of: GroupsOf = nobody_knows
+        self, name: str, token_groups: frozenset[str] = NO_GROUPS, directory_groups_of: GroupsOf = no_groups_of
     ) -> None:
         self.name = name
         self.token_groups = token_groups
@@ -44,24 +44,24 @@ class Principal:
         return found
 
 
-class KnownGroups:
+class CachedGroups:
     """Caches the groups of users from another system, and keeps using the last answer while the system does not answer.
     Thread-safe."""
 
     def __init__(
         self,
-        ask: Callable[[str], frozenset[str]],
+        find_groups: Callable[[str], frozenset[str]],
         max_age_s: float,
         now_s: Callable[[], float] = elapsed_s,
     ) -> None:
-        """:param ask: raises UndecidedError if the other system does not answer, and UserUndecidedError if it does not
-        answer for this user only: a user with too many groups must not lock out others."""
-        self._ask = ask
+        """:param find_groups: raises UndecidedError if the other system does not answer, and UserUndecidedError if it
+        does not answer for this user only: a user with too many groups must not lock out others."""
+        self._find_groups = find_groups
         self.max_age_s = max_age_s
         self.now_s = now_s
         self._lock = threading.Lock()
         """Guards the cached groups; never held while the other system is asked."""
-        self._known: OrderedDict[str, tuple[frozenset[str], float]] = OrderedDict()
+        self._cached: OrderedDict[str, tuple[frozenset[str], float]] = OrderedDict()
         self._retry_at_s = -1.0
         self._user_retry_at_s: OrderedDict[str, float] = OrderedDict()
         """Users that are not asked about again, with the end of that period."""
@@ -73,7 +73,7 @@ class KnownGroups:
         if requested_at_s < self._retry_at_s or requested_at_s < self._user_retry_at_s.get(user, -1.0):
             return self._kept(user)
         try:
-            found = self._ask(user)
+            found = self._find_groups(user)
         except UserUndecidedError:
             with self._lock:
                 self._user_retry_at_s[user] = self.now_s() + RETRY_INTERVAL_S
@@ -87,17 +87,17 @@ class KnownGroups:
         with self._lock:
             self.outcomes["ok"] += 1
             self._user_retry_at_s.pop(user, None)
-            self._known[user] = found, requested_at_s
-            self._known.move_to_end(user)
-            if len(self._known) > MAX_USERS:
-                self._known.popitem(last=False)
+            self._cached[user] = found, requested_at_s
+            self._cached.move_to_end(user)
+            if len(self._cached) > MAX_USERS:
+                self._cached.popitem(last=False)
         return found
 
     def recent(self, user: str) -> frozenset[str]:
         """The groups, at most `max_age_s` old; asks the system if the cached ones are older. Raises UndecidedError like
         `of`."""
         with self._lock:
-            found, received_at_s = self._known.get(user, (NO_GROUPS, -1.0))
+            found, received_at_s = self._cached.get(user, (NO_GROUPS, -1.0))
             if received_at_s >= 0 and self.now_s() - received_at_s <= self.max_age_s:
                 return found
         return self.of(user)
@@ -105,7 +105,7 @@ class KnownGroups:
     def _kept(self, user: str) -> frozenset[str]:
         """The cached groups, at most twice `max_age_s` old."""
         with self._lock:
-            found, received_at_s = self._known.get(user, (NO_GROUPS, -1.0))
+            found, received_at_s = self._cached.get(user, (NO_GROUPS, -1.0))
             if received_at_s >= 0 and self.now_s() - received_at_s <= 2 * self.max_age_s:
                 self.outcomes["kept"] += 1
                 return found
