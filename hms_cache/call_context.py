@@ -163,7 +163,7 @@ class CallContext(threading.local):
         self.long_list = None
         self.source.entry = None
 
-    def note_read(self, kind: str, reason: str) -> None:
+    def record_read(self, kind: str, reason: str) -> None:
         """Records how a read was answered."""
         if len(self.reads) < _MAX_REASONS:
             self.reads.append(f"{kind}: {reason}")
@@ -177,12 +177,12 @@ class CallContext(threading.local):
         finally:
             self.seen = None
 
-    def note_position(self, at: AppliedPosition | None) -> None:
+    def record_position(self, at: AppliedPosition | None) -> None:
         """Records that a read was answered from memory at this position; None: by the database."""
         if self.seen is not None:
             self.seen.note(at)
 
-    def note_events(self, first: int, last: int) -> None:
+    def record_events(self, first: int, last: int) -> None:
         """Records that a transaction of the call was committed with these events."""
         if not self.call:
             return

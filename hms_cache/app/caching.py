@@ -131,7 +131,7 @@ def build_caching(
 
     def observe(kind: str, reason: Reason) -> None:
         metrics.cache.reads.add((kind, reason))
-        call_context.note_read(kind, reason)
+        call_context.record_read(kind, reason)
 
     cache = build_cache(
         store,

@@ -28,7 +28,7 @@ from hms_cache.store.installation.foreign_key_indexes import (
     missing_transaction_indexes,
 )
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
-from hms_cache.store.installation.required_parts import lacking_parts, some_of
+from hms_cache.store.installation.required_parts import lacking_parts, summary_of
 from hms_cache.store.installation.unversioned import require_room
 
 _log = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ def require_served_schema(database: Database, settings: Settings) -> SchemaFeatu
     lacking = lacking_parts(features)
     if lacking:
         raise SchemaError(
-            f"the metastore schema calls itself {version}, but lacks what all since 3.1 have: {some_of(lacking)}",
+            f"the metastore schema calls itself {version}, but lacks what all since 3.1 have: {summary_of(lacking)}",
             remedy="An upgrade or a restore was cut short, the version is not true, or the account has no right to some"
             " tables. Restore the database and upgrade it with Hive's schematool, or grant the account its rights.",
         )

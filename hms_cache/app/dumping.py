@@ -114,7 +114,7 @@ class Dumping:
         stack.callback(self._stopping.set)
 
     def _read(self) -> float:
-        """Reads one table. Then rests as the prewarm does, so that calls get their share of the processor."""
+        """Reads one table. Then pauses as the prewarm does, so that calls get their share of the processor."""
         started_s, before_s = time.monotonic(), processor_time_of_calls_s()
         if not self._restore.step():
             return _DONE_PAUSE_S

@@ -305,7 +305,7 @@ class Service:
         ) -> NotificationEventResponse:
             found = stores.log.get_next_notification(request, known_event_id)
             if found.events and caching is not None:
-                caching.cache.reads.note_other_answer(found.events[-1].eventId)
+                caching.cache.reads.record_other_answer(found.events[-1].eventId)
             return found
 
         return AdminSources(

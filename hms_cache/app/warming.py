@@ -32,11 +32,11 @@ _USAGE_INTERVAL_S = 60.0
 #: The first position must be known before anything is loaded, or the first reset would discard it.
 _FIRST_POSITION_TIMEOUT_S = 30.0
 
-#: After a batch, a task rests this many times as long as the batch took, if calls kept one processor busy meanwhile; if
-#: they used a part of it, by the square of that part: at a third, a ninth of this. The database runs the queries at the
-#: same priority as all others: on saturated processors calls would always be delayed. With 100,000 partitions on two
-#: processors the prewarm takes 3 to 5 s without calls, and 90 to 150 s beside four clients that never pause, whose p99
-#: stays below twice that of a warm server; without rests it would take 5 s, and their p99 would be 10 ms.
+#: After a batch, a task pauses this many times as long as the batch took, if calls kept one processor busy meanwhile;
+#: if they used a part of it, by the square of that part: at a third, a ninth of this. The database runs the queries at
+#: the same priority as all others: on saturated processors calls would always be delayed. With 100,000 partitions on
+#: two processors the prewarm takes 3 to 5 s without calls, and 90 to 150 s beside four clients that never pause, whose
+#: p99 stays below twice that of a warm server; without pauses it would take 5 s, and their p99 would be 10 ms.
 _PAUSE_SHARE = 100.0
 
 #: Interval of checks, after everything is loaded, whether the cache was reset and the prewarm has to start again.
@@ -190,14 +190,14 @@ class Warming:
 
 
 def pause_s(duration_s: float, busy_s: float) -> float:
-    """How long to rest after a batch of this duration, during which calls used `busy_s` of processor time."""
+    """How long to pause after a batch of this duration, during which calls used `busy_s` of processor time."""
     share = min(1.0, max(0.0, busy_s / duration_s)) if duration_s else 0.0
     return duration_s * share**2 * _PAUSE_SHARE
 
 
 def processor_time_of_calls_s() -> float:
     """Processor time of the threads that answer calls. That of other threads is not counted: at startup it would make
-    the prewarm rest for seconds. 0 if the system has no thread clocks that can be read by number (Windows, macOS)."""
+    the prewarm pause for seconds. 0 if the system has no thread clocks that can be read by number (Windows, macOS)."""
     if sys.platform != "linux":
         return 0.0
     spent_s = 0.0

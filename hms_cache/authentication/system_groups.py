@@ -28,7 +28,7 @@ class SystemGroups:
         lookup: Callable[[str], frozenset[str]] | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """:param lookup: replaces the system's look-up."""
+        """:param lookup: replaces the system's lookup."""
         self._lookup = lookup or groups_of
         self._timeout_s = timeout_s
         self._places = threading.BoundedSemaphore(MAX_AT_ONCE)

@@ -1,4 +1,4 @@
-"""The questions of authorization, and the interfaces of what decides them.
+"""The access checks of authorization, and the interfaces of what decides them.
 
 A decision depends on a principal only through its *decision class*: what the policy grants to it. Principals of one
 class get the same answers to the same requests, so answers are cached by class, not by user.
@@ -96,7 +96,7 @@ class Decisions(Protocol):
         anybody."""
 
     def prepare(self, checks: Sequence[AccessCheck]) -> None:
-        """Announces questions, so that they can be asked together."""
+        """Announces checks, so that they can be requested together."""
 
 
 class Authorizer(Protocol):

@@ -41,7 +41,7 @@ class DecisionSource(Protocol):
         """The number of remembered answers."""
 
     def prepare(self, checks: Sequence[AccessCheck]) -> None:
-        """Announces questions, so that they are asked in one request."""
+        """Announces checks, so that they are sent in one request."""
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
         """Whether the principal may perform the action."""
@@ -127,7 +127,7 @@ class ExternalAuthorizer:
         now_s: Callable[[], float] = elapsed_s,
     ) -> None:
         self.is_current: Callable[[], bool] | None = None
-        """Whether `forget` has been called for all changes before the question; may wait. None: changes are not
+        """Whether `forget` has been called for all changes before the check; may wait. None: changes are not
         reported, and only the age limits decisions."""
         self._source_of = source_of
         self._max_age_s = max_age_s

@@ -35,7 +35,7 @@ class _Epoch:
 
 
 class EpochDecisions:
-    """See `Decisions`. Created without asking the directory; the first question asks it, on the thread that needs the
+    """See `Decisions`. Created without asking the directory; the first check asks it, on the thread that needs the
     answer."""
 
     __slots__ = ("_granted", "_resolve", "policy", "tag")
@@ -61,7 +61,7 @@ class EpochDecisions:
         return self.resolved().has_any
 
     def prepare(self, checks: Sequence[AccessCheck]) -> None:
-        """Does nothing: one request to the directory serves all questions."""
+        """Does nothing: one request to the directory serves all checks."""
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
         """See `GrantedDecisions`."""

@@ -1,9 +1,9 @@
 """Decisions of a policy service over HTTP, in the format of the Open Policy Agent.
 
 A request is a POST to the address of a rule, with ``{"input": {"principal": "ann", "groups": ["analysts"],
-"directory_groups": ["staff"], "checks": [{"action": "read", "catalog": "hive", "database": "sales", "table":
+"directory_groups": ["staff"], "questions": [{"action": "read", "catalog": "hive", "database": "sales", "table":
 "orders"}, …]}}``. ``groups`` are those of a bearer token, ``directory_groups`` those of a directory. The answer is
-``{"result": [true, …]}``, with one value per question. Any other answer, or none in time, denies.
+``{"result": [true, …]}``, with one value per check. Any other answer, or none in time, denies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _logger = logging.getLogger(__name__)
 
 SCHEMES = ("http", "https")
 MAX_CHECKS_PER_REQUEST = 1000
-"""Maximum number of questions in a request; more are sent in several. Such a document has some 150 kB."""
+"""Maximum number of checks in a request; more are sent in several. Such a document has some 150 kB."""
 
 MAX_ANSWER_BYTES = 64 * 1024
 """Maximum size of an answer: a thousand values take 7 kB."""
@@ -81,7 +81,7 @@ class PolicyService:
         groups: frozenset[str] = NO_GROUPS,
         directory_groups: frozenset[str] = NO_GROUPS,
     ) -> list[bool]:
-        """Returns one answer per question. Raises UndecidedError."""
+        """Returns one answer per check. Raises UndecidedError."""
         answers: list[bool] = []
         ends_at_s = time.monotonic() + self._options.timeout_s
         for requested in batches(checks, MAX_CHECKS_PER_REQUEST):
@@ -165,7 +165,7 @@ class ServiceDecisionSource:
         return len(self._cached)
 
     def prepare(self, checks: Sequence[AccessCheck]) -> None:
-        """Asks the questions whose answers are not known yet. Raises UndecidedError."""
+        """Requests the decisions that are not cached yet. Raises UndecidedError."""
         unknown = list(dict.fromkeys(one for one in checks if one not in self._cached))
         if unknown:
             if len(self._cached) + len(unknown) > MAX_REMEMBERED:
@@ -193,6 +193,6 @@ class ServiceDecisionSource:
         return cached
 
     def _query(self, checks: Sequence[AccessCheck]) -> list[bool]:
-        """Asks the service. Raises UndecidedError."""
+        """Queries the service. Raises UndecidedError."""
         principal = self._principal
         return self._service.decide(principal.name, checks, principal.token_groups, principal.directory_groups())

@@ -93,7 +93,7 @@ class Rights(NamedTuple):
 
 
 class _IndexedRights:
-    """The same, indexed by object: a user who owns thousands of tables and lists them causes a question for each."""
+    """The same, indexed by object: a user who owns thousands of tables and lists them causes a check for each."""
 
     __slots__ = ("_around", "by_object", "roles", "tables")
 
@@ -111,7 +111,7 @@ class _IndexedRights:
         """The rights on the object itself."""
         return self.by_object.get(of, ())
 
-    def reach_into(self, what: SecuredObject) -> bool:
+    def has_any_in(self, what: SecuredObject) -> bool:
         """Whether there is a right on the object, on something in it, or a global one."""
         place = len([name for name in what if name is not None])
         return METASTORE in self.by_object or what in self.by_object or what[:place] in self._around
@@ -223,7 +223,7 @@ class StandardDecisionSource:
         if what.database == DEFAULT_DATABASE or (what.database is None and what.catalog == DEFAULT_CATALOG):
             return True
         found = self._by_database() if what.database is None else self._around(what)
-        return ADMIN in found.roles or found.reach_into(what)
+        return ADMIN in found.roles or found.has_any_in(what)
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
         """Administrators and owners of tables may; others may grant what they have with the grant option.
@@ -269,7 +269,7 @@ class StandardDecisionSource:
             return self._remember(self._read, database, found)
         known = self._remember(self._read_in_part, database, found)
         # Rights that were read may belong to others whose names the collation considers equal to the user's.
-        return known if known.reach_into(database) else self._rights(database)
+        return known if known.has_any_in(database) else self._rights(database)
 
     def _on_tables(self, database: SecuredObject, names: set[str]) -> None:
         """Reads the rights on these tables together; if too many (`MAX_TABLES_TOGETHER`), on all of the database."""

@@ -49,7 +49,7 @@ class Answer:
     uses: int = field(default=0, init=False)
     """How often it was sent. Only the event loop counts, without a lock; readers may miss the latest."""
     seen_uses: int = field(default=0, init=False)
-    """The value of `uses` when eviction last looked."""
+    """The value of `uses` at the last check by eviction."""
 
 
 class Answers:
@@ -97,7 +97,7 @@ class Answers:
             self._remove(key)
 
     def collect_used(self, entry: Entry) -> bool:
-        """Whether an answer of the entry was sent since this was last asked."""
+        """Whether an answer of the entry was sent since the last call."""
         used = False
         for key in entry.answers:
             held = self._by_key.get(key)

@@ -32,11 +32,11 @@ MISSING_SHARE = 64
 STATISTICS_SHARE = 2
 ONE_STATISTICS_SHARE = 8
 """Statistics may take half of the budget; those of one table, and those of its partitions, an eighth each. They are
-held by question, and a request may name any partitions and columns, existing or not: a client that names others each
+held by key, and a request may name any partitions and columns, existing or not: a client that names others each
 time would displace all tables."""
 
 MAX_LARGE_KEYS = 64
-"""Number of questions remembered of one table, or of its partitions. Beyond it, remembering starts again."""
+"""Number of keys remembered of one table, or of its partitions. Beyond it, remembering starts again."""
 
 
 class BudgetedEntries(HeldEntries):
@@ -49,7 +49,7 @@ class BudgetedEntries(HeldEntries):
         """Whole facets that a load found to be larger than the budget. They are not loaded again before they change.
         Bounded."""
         self.large_keys: OrderedDict[tuple[Key, Facet], set[int]] = OrderedDict()
-        """Hashes of questions for statistics (`Wanted`) whose answers exceed their share. Until they change, loading
+        """Hashes of keys of statistics (`Wanted`) whose answers exceed their share. Until they change, loading
         them again would only repeat the work of the store's answer. Bounded."""
         self.evictions = 0
         self.seem_missing: OrderedDict[Key, int] = OrderedDict()
@@ -159,7 +159,7 @@ class BudgetedEntries(HeldEntries):
                 self.tables.move_to_end(key)
                 continue
             if self.answers.collect_used(entry):
-                # Answers of it were sent since the last look, without a read that came here: it gets a second chance.
+                # Answers of it were sent since the last check, without a read that came here: it gets a second chance.
                 self.tables.move_to_end(key)
                 continue
             for facet in list(entry.facets):

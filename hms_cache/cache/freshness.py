@@ -1,6 +1,6 @@
 """Whether what is remembered is recent enough for a read, as a table of (status × max_staleness).
 
-``max_staleness_s`` is 0 (P1: every read asks, together with all that wait), a time, or infinity (never asks). Below
+``max_staleness_s`` is 0 (P1: every read checks, together with all that wait), a time, or infinity (no check). Below
 every setting lies the floor: no read on this server sees less than this server's own writes (P4), nor than what an
 earlier read through this server may have shown (P3).
 
@@ -319,7 +319,7 @@ class Freshness:
         """The same, after a step of the poller if necessary."""
         return self.is_proven(history) or self._follower.prove(history, self.apply_timeout_s)
 
-    def doubt_connections(self) -> None:
+    def revalidate_connections(self) -> None:
         """A connection led to another server, or to an older state, than the one that is followed."""
         self._follower.renew()
 

@@ -1,8 +1,8 @@
-"""Column statistics held by column, so that questions for (a), then (b), then (a, b) need two loads and not three.
+"""Column statistics held by column, so that requests for (a), then (b), then (a, b) need two loads and not three.
 
 For a table, or for one list of partitions requested together, a map from column to statistics is held. A column without
 statistics has an empty value; a column that is not in the map was never asked for (P6). A change of some partitions, or
-of some columns, drops the answers to questions that include them, and nothing else.
+of some columns, drops the answers to requests that include them, and nothing else.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ColumnsHeld = dict[str, tuple[StatisticsOfColumn, ...]]
 """By column, in lower case."""
 
 MAX_STATISTICS_ANSWERS = 64
-"""Number of different questions for statistics of one table. Planners send the same few; beyond this number, holding
+"""Number of different keys of statistics of one table. Planners send the same few; beyond this number, holding
 begins again (P11)."""
 
 _VALUES_BYTES = 150
@@ -48,7 +48,7 @@ _POSITION_BYTES = 150
 
 
 def partitions_of(names: Iterable[str]) -> frozenset[Values] | None:
-    """The values of partitions by their names in a question, however they are escaped there; None: they cannot be
+    """The values of partitions by their names in a key, however they are escaped there; None: they cannot be
     determined."""
     try:
         return frozenset(values_as_named(values_of_name(name)) for name in names)
@@ -74,7 +74,7 @@ class LoadedColumns(NamedTuple):
 
 
 def weight_of_key(key: StatisticsKey, partitions: Iterable[Values] | None) -> int:
-    """Bytes charged for the question, whatever the answer is."""
+    """Bytes charged for the key, whatever the answer is."""
     return weight_of(key) + sum(_VALUES_BYTES + sum(map(len, values)) for values in partitions or ())
 
 
@@ -82,11 +82,11 @@ class StatisticsParts(NamedTuple):
     """The held statistics of a table or of its partitions at one time."""
 
     answers: tuple[tuple[StatisticsKey, Any, frozenset[Values] | None], ...]
-    """Each question, with its answer and the partitions that it names."""
+    """Each key, with its answer and the partitions that it names."""
 
 
 class StatisticsHeld(dict[StatisticsKey, Any]):
-    """The held statistics of a table or of its partitions: by question, `ColumnsHeld` or an aggregate.
+    """The held statistics of a table or of its partitions: by key, `ColumnsHeld` or an aggregate.
 
     Guarded by the lock of its cache.
     """
@@ -97,7 +97,7 @@ class StatisticsHeld(dict[StatisticsKey, Any]):
         super().__init__()
         self._partitions: dict[StatisticsKey, frozenset[Values] | None] = {}
         self._key_weights: dict[StatisticsKey, int] = {}
-        """Bytes charged for each question itself."""
+        """Bytes charged for each key itself."""
         self._columns: dict[StatisticsKey, dict[str, int]] = {}
         """The weight of each column in an answer, so that a change of one requires weighing that one only."""
         self._weights: dict[StatisticsKey, int] = {}
@@ -189,8 +189,8 @@ class StatisticsHeld(dict[StatisticsKey, Any]):
         return bool(gone)
 
     def has_room_for(self, key: StatisticsKey, more: int, max_bytes: int) -> bool:
-        """Whether this number of bytes can be added for a question, after others are dropped, the oldest first, and
-        finally what is held of the question itself."""
+        """Whether this number of bytes can be added for a key, after others are dropped, the oldest first, and
+        finally what is held of the key itself."""
         if more > max_bytes:
             return False
         for one in [*self]:

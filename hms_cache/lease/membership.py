@@ -211,9 +211,9 @@ class Membership:
         self._catch_up(is_due=is_due)
 
     def _verify(self) -> None:
-        doubts = self.state.doubts
-        if doubts and self._memory.verify():
-            self.state.verified(doubts)
+        unverified = self.state.unverified
+        if unverified and self._memory.verify():
+            self.state.verified(unverified)
 
     def _join(self) -> None:
         members.create_table(self._database)  # once more, since earlier dumps do not contain it
@@ -253,7 +253,7 @@ class Membership:
             return
         self.writes.set_members(found.rows)
         if own.is_revoked or not own.lease_ms:
-            self._go_without(epoch, sent_s)
+            self._continue_without_lease(epoch, sent_s)
             return
         if not self._memory.prove(found.history):
             self._note("the database's history is not proven to be that of memory")
@@ -270,7 +270,7 @@ class Membership:
         self.state.lost(epoch)
         self._renew_at_s = NEVER
 
-    def _go_without(self, epoch: int, now_s: float) -> None:
+    def _continue_without_lease(self, epoch: int, now_s: float) -> None:
         """The lease was revoked: the server is a member that writes and asks for leases of others, until it joins again
         for another lease."""
         if self.state.unleased(epoch):

@@ -119,7 +119,7 @@ class LeaseState:
         self._accounted_to = -1
         """Every event up to this one was announced, or existed before announcements mattered."""
         self._accounted: set[int] = set()
-        self._doubts = 0
+        self._unverified = 0
         """Number of observations that could also be explained by another history (P7)."""
         self._verified = 0
         """How many of them were followed by a check of the log."""
@@ -142,7 +142,7 @@ class LeaseState:
         with self._lock:
             if epoch == self._epoch:
                 self._is_joined, self._may_lease = True, may_lease
-                self._doubt()
+                self._require_verification()
                 self._raise_floor(position)
                 self._account_to(position)
                 self._decide()
@@ -178,7 +178,7 @@ class LeaseState:
             self._floor = self._floor_of_everything = self._accounted_to = -1
             self._table_floors.clear()
             self._accounted.clear()
-            self._verified = self._doubts
+            self._verified = self._unverified
             for write in self._intents.values():
                 write.after, write.known_to, write.awaits_page = -1, -1, False
             self._decide()
@@ -214,7 +214,7 @@ class LeaseState:
         with self._lock:
             write = self._intents.pop(intent, None)
             if write is not None and (write.awaits_page or first <= write.known_to):
-                self._doubt()  # usually the announcement reached this member late
+                self._require_verification()  # usually the announcement reached this member late
             self._raise_floor(last, write.scope if write is not None else EVERYTHING)
             self._account(first, last)
             self._decide()
@@ -233,7 +233,7 @@ class LeaseState:
         with self._lock:
             ended = [intent for intent in self._intents if intent[0] == member and intent[1] < below]
             if ended:
-                self._doubt()
+                self._require_verification()
                 self._raise_floor(position)
                 self._account_to(position)
                 for intent in ended:
@@ -266,7 +266,7 @@ class LeaseState:
         """The writer of a write was fenced, and afterwards the log ended at `position`. The events of the write are
         unknown, and may be below memory's position."""
         with self._lock:
-            self._doubt()
+            self._require_verification()
             self._raise_floor(position)
             self._account_to(position)
             self._intents.pop(intent, None)
@@ -275,15 +275,15 @@ class LeaseState:
     # ---- the history of the log (P7) ----
 
     @property
-    def doubts(self) -> int:
+    def unverified(self) -> int:
         """If above 0, memory may be made of another history than the last observations. The argument for `verified`."""
         with self._lock:
-            return self._doubts if self._doubts > self._verified else 0
+            return self._unverified if self._unverified > self._verified else 0
 
-    def verified(self, doubts: int) -> None:
-        """The log was checked after `doubts` was read: what memory is made of is still in it."""
+    def verified(self, unverified: int) -> None:
+        """The log was checked after `unverified` was read: what memory is made of is still in it."""
         with self._lock:
-            self._verified = max(self._verified, doubts)
+            self._verified = max(self._verified, unverified)
             self._decide()
 
     # ---- reads ----
@@ -335,15 +335,15 @@ class LeaseState:
     def _has_lease(self) -> bool:
         return self._is_joined and self.now_s() < self._lease_until_s
 
-    def _doubt(self) -> None:
+    def _require_verification(self) -> None:
         """Requests a check of the log by the thread of the membership."""
-        self._doubts += 1
+        self._unverified += 1
         self.changed.set()
 
     def _decide(self) -> None:
         position = self._position()
         self._detect_unannounced(position)
-        may_answer = self._is_joined and not self.alarm_reason and self._doubts <= self._verified
+        may_answer = self._is_joined and not self.alarm_reason and self._unverified <= self._verified
         until_s = self._lease_until_s if may_answer else NEVER
         self.deadline_s = until_s if not self._intents and position >= self._floor else NEVER
         if position >= self._floor:
@@ -362,7 +362,12 @@ class LeaseState:
         An event of a write whose end is not reported yet is above memory's position at the time of the announcement.
         """
         first_unaccounted = self._accounted_to + 1
-        if self.alarm_reason or position < first_unaccounted or not self._has_lease() or self._doubts > self._verified:
+        if (
+            self.alarm_reason
+            or position < first_unaccounted
+            or not self._has_lease()
+            or self._unverified > self._verified
+        ):
             return
         if all(write.after >= first_unaccounted for write in self._intents.values()):
             self.alarm_reason = (

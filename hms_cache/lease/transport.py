@@ -41,7 +41,7 @@ MAX_QUEUED: Final = 1_000
 MAX_CONNECTIONS: Final = 256
 """Members that may call at once. A set has few."""
 
-MAX_STRANGERS: Final = 64
+MAX_UNAUTHENTICATED: Final = 64
 """Connections that have not completed the handshake. Beyond them, the oldest is closed. They do not count as
 members."""
 
@@ -92,7 +92,7 @@ class Transport:
         self._called: set[asyncio.Task[None]] = set()
         self._callers: dict[str, Link] = {}
         """The latest connection of each member that calls."""
-        self._strangers: dict[asyncio.Task[None], Link] = {}
+        self._unauthenticated: dict[asyncio.Task[None], Link] = {}
         """Those of `_called` that are in their handshake, the oldest first."""
         self._logged: set[str] = set()
         """Addresses with a logged refusal."""
@@ -238,17 +238,17 @@ class Transport:
         task = self._loop.create_task(self._serve(link))
         self._called.add(task)
         task.add_done_callback(self._called.discard)
-        if len(self._strangers) >= MAX_STRANGERS:
-            oldest = next(iter(self._strangers))
-            self._strangers.pop(oldest).abort()
+        if len(self._unauthenticated) >= MAX_UNAUTHENTICATED:
+            oldest = next(iter(self._unauthenticated))
+            self._unauthenticated.pop(oldest).abort()
             oldest.cancel()
             self.counts["refused"] += 1
-        self._strangers[task] = link
+        self._unauthenticated[task] = link
         task.add_done_callback(self._introduced)
         return link
 
     def _introduced(self, task: asyncio.Task[None]) -> None:
-        self._strangers.pop(task, None)
+        self._unauthenticated.pop(task, None)
 
     async def _serve(self, link: Link) -> None:
         task = asyncio.current_task()

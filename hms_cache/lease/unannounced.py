@@ -3,11 +3,11 @@
 Before its COMMIT, under the lock of NOTIFICATION_SEQUENCE, such a server revokes all leases and waits for their end. It
 needs neither the secret nor connections to members.
 
-So that this costs nothing if no server reads by lease, the table of members is read rarely: if a look found no member,
-this server may write for `PRESENCE_VALID_S` without another look. That is also a lease, a lease to write without
-looking, and members respect it: the first member of a set holds no lease before its row has existed for that time, and
-it then takes the lock once more (`Membership`). A write that looked before the row existed either has the lock before
-that, or looks again under the lock. However long a look takes, it never prevents a write from committing.
+So that this costs nothing if no server reads by lease, the table of members is read rarely: if a read found no member,
+this server may write for `PRESENCE_VALID_S` without reading it again. That is also a lease, a lease to write without a
+check, and members respect it: the first member of a set holds no lease before its row has existed for that time, and it
+then takes the lock once more (`Membership`). A write that read before the row existed either has the lock before that,
+or reads again under the lock. However long a read takes, it never prevents a write from committing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hms_cache.store.members import members
 _log = logging.getLogger(__name__)
 
 PRESENCE_VALID_S: Final = 2.0
-"""How long a look that found no member is valid. A writing server looks twice as often: one small statement a second.
+"""How long a read that found no member is valid. A writing server reads twice as often: one small statement a second.
 The first member of a set waits this long for its first lease."""
 
 _PRESENCE_INTERVAL_S: Final = PRESENCE_VALID_S / 2
@@ -61,11 +61,11 @@ class UnannouncedWrites:
 
     @property
     def has_members(self) -> bool:
-        """Whether the last look found servers that read by lease."""
+        """Whether the last read found servers that read by lease."""
         return self._has_members
 
     def ready(self) -> None:
-        """Looks for members if the last look is old. One thread does it, others wait for it.
+        """Reads whether there are members if the last read is old. One thread does it, others wait for it.
 
         :raises DatabaseUnavailable: the database does not answer.
         """
@@ -85,7 +85,7 @@ class UnannouncedWrites:
                         " its writes ends their leases and waits for them. Give all servers the same setting."
                     )
                 self._has_table, self._has_members = presence.has_table, presence.has_members
-                # A look that may show an older state does not count: it is repeated under the lock.
+                # A read that may show an older state does not count: it is repeated under the lock.
                 self._checked_s = sent_s if presence.history.stale_reason is None else float("-inf")
         finally:
             with self._lock:
@@ -109,9 +109,9 @@ class UnannouncedWrites:
             is_checked = not self._has_members and self._now_s() - self._checked_s < PRESENCE_VALID_S * (1 - 2 * DRIFT)
         if is_checked:
             return
-        # A long write has outlasted its look, and looks again: a member that joins later needs the lock that this write
+        # A long write has outlasted its read, and reads again: a member that joins later needs the lock that this write
         # holds.
-        rows = [row for row in members.read_if_there(connection) if row.lease_ms]
+        rows = [row for row in members.read_if_exists(connection) if row.lease_ms]
         with self._lock:
             self.revocations.reconcile(rows)
             missing = [row for row in rows if not self.revocations.is_out(row)]

@@ -79,7 +79,7 @@ class Write:
 
     def outcome_unknown(self) -> None:
         """It is unknown whether the write is committed. Until this is found out, no member answers by lease."""
-        self._of.doubt(self)
+        self._of.mark_unknown(self)
 
 
 class LeaseWrites:
@@ -194,8 +194,8 @@ class LeaseWrites:
 
         This server's row is locked and must not be fenced: a server that was stopped must not commit with old
         acknowledgements. Then the members are read. Each member that may hold a lease acknowledges the write, or it is
-        revoked and the end of its lease is waited for. `answers`: those to `questions`, if they were asked under the
-        lock.
+        revoked and the end of its lease is waited for. `answers`: those to `queries_under_lock`, if they were sent
+        under the lock.
 
         :raises RetryableConflict: this server was fenced, or (SQLite) a member has to be revoked.
         """
@@ -297,7 +297,7 @@ class LeaseWrites:
             for member in write.notified:
                 self._links.send(member, message)
 
-    def doubt(self, write: Write) -> None:
+    def mark_unknown(self, write: Write) -> None:
         """The outcome of its COMMIT is unknown."""
         with self.lock:
             if write.is_open:

@@ -117,10 +117,10 @@ def _showing_state(function: HandlerFunction) -> HandlerFunction:
         except DatabaseUnavailableError:
             raise  # the client learned nothing
         except Exception:
-            call.stores.reads.note_other_answer()
+            call.stores.reads.record_other_answer()
             raise
         if not call_context.events:
-            call.stores.reads.note_other_answer()
+            call.stores.reads.record_other_answer()
         return answer
 
     return showing_state

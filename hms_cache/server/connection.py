@@ -270,7 +270,7 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
             if self._listener.draining and self._slow is not None:
-                self._slow.watch_anew()
+                self._slow.restart()
 
     def part(self) -> None:
         """Closes. A client that is still sending receives the refusal that was written, see `part_from`.

@@ -122,7 +122,7 @@ class Dispatcher:
         known = self._large_replies
         return bool(known) and known.expects(message.name, requested_table(message.args), message.memory_bytes)
 
-    def _note_size(self, message: Message, size_bytes: int) -> None:
+    def _record_size(self, message: Message, size_bytes: int) -> None:
         if self._large_replies.is_of_interest(size_bytes):
             self._large_replies.note(message.name, requested_table(message.args), message.memory_bytes, size_bytes)
 
@@ -317,13 +317,13 @@ class Dispatcher:
         try:
             pieces = encode_in_pieces(message.encoding, method, result.success) if method.has_value else None
             if pieces is not None and outcome == "ok":
-                self._note_size(message, sum(map(len, pieces)))
+                self._record_size(message, sum(map(len, pieces)))
                 if not keeps or not self._keeps_pieces(message, pieces, decisions):
                     return outcome, join_reply(message, pieces)
                 payload = b"".join(pieces)
             else:
                 payload = self._encode(message, method, result)
-                self._note_size(message, len(payload))
+                self._record_size(message, len(payload))
             if keeps and outcome == "ok":
                 self._keep_answer(message, payload, decisions)
             return outcome, encode_reply_from_payload(message, payload)

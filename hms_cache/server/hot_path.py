@@ -157,7 +157,7 @@ class HotPath:
         self._gather()
 
     def _gather(self) -> None:
-        """Sends the check, or looks again in the next turn of the loop while expected requests keep arriving.
+        """Sends the check, or checks again in the next turn of the loop while expected requests keep arriving.
 
         Each turn serves the sockets. If an expected request does not come, the others lose `gather_s` once: the next
         check expects as many requests as this one served.
@@ -182,7 +182,7 @@ class HotPath:
     def _answered(self, head: LogHead | None) -> None:
         served, self._in_check = self._in_check, []
         self.requests += len(served)
-        sent_s = self._sent_s  # before the next question is sent: it proves what this answer cannot
+        sent_s = self._sent_s  # before the next check is sent: it proves what this answer cannot
         self._expected = len(served) + len(self._waiting)
         if self._waiting:
             self._start_gathering()

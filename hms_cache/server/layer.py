@@ -321,7 +321,7 @@ def address_of(transport: asyncio.BaseTransport) -> str | None:
     return "local" if sock is None or sock.family == socket.AF_UNIX else None
 
 
-class _Parting(asyncio.Protocol):
+class _LingeringClose(asyncio.Protocol):
     """Reads a socket until its client has received a refusal."""
 
     def __init__(self, transport: asyncio.Transport, lost: Callable[[Exception | None], None]) -> None:
@@ -361,7 +361,7 @@ def part_from(transport: asyncio.Transport, lost: Callable[[Exception | None], N
         return
     if transport.is_closing():
         return
-    transport.set_protocol(_Parting(transport, lost))
+    transport.set_protocol(_LingeringClose(transport, lost))
     if transport.can_write_eof():
         try:
             transport.write_eof()

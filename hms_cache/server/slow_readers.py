@@ -36,7 +36,7 @@ class SlowReader:
         if timeout_s:
             self._timer = ClientTimer(self._listener.loop, timeout_s, self._check_overdue)
 
-    def watch_anew(self) -> None:
+    def restart(self) -> None:
         """Applies the present limit, if a limit applied before."""
         if self._timer is not None:
             self._timer.cancel()

@@ -124,7 +124,7 @@ def combined_calls(
     snapshot = CombinedCalls("snapshots", most, lambda request: True, read_snapshot)
     locks = CombinedCalls("locks", most, lock_calls.may_combine, together(lock_calls.carry_out_requests))
     return {
-        "open_txns": txns(opening.opens_one),
+        "open_txns": txns(opening.opens_single),
         "allocate_table_write_ids": txns(allocation.is_for_one_writer),
         "commit_txn": txns(lambda request: not committing.commits_alone(request)),
         "heartbeat": CombinedCalls("heartbeat", most, lambda request: True, together(unlocking.heartbeat_each)),

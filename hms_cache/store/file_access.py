@@ -71,7 +71,7 @@ class FileAccess:
         return [None if each is None else found[each] for each in parsed]
 
     def check_texts(self, texts: Iterable[str | None]) -> None:
-        """Like `judge`, for locations as stored."""
+        """Like `check_all`, for locations as stored."""
         self.check_all(location for text in texts if (location := self._parsed(text)) is not None)
 
     def allow(self, location: Location) -> AllowedLocation | None:

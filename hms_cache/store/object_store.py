@@ -23,7 +23,7 @@ from hms_cache.store.databases.database_store import Databases
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of, read_log_end
 from hms_cache.store.engine.log_sessions import head_plan, last_event_id
-from hms_cache.store.engine.read_plans import Plan, carry_out, forget_waiting, side_by_side, with_the_next
+from hms_cache.store.engine.read_plans import Plan, carry_out, combine_with_next, forget_waiting, side_by_side
 from hms_cache.store.engine.work_units import run_again_if_lost, run_read
 from hms_cache.store.objects.constraints import Constraints
 from hms_cache.store.objects.functions import Functions
@@ -93,7 +93,7 @@ class ObjectReads(StoreReads):
                 shown = Snapshot(last_event_id(connection), database.file_history().server_identity)
                 yield lambda: shown
                 return
-            head = with_the_next(connection, lambda: head_plan(connection, database.history_text))
+            head = combine_with_next(connection, lambda: head_plan(connection, database.history_text))
             try:
                 yield lambda: Snapshot(head().last_event_id, head().history.server_identity)
             finally:
@@ -106,7 +106,7 @@ class ObjectReads(StoreReads):
 
         return run_again_if_lost(self._context.database, begin)
 
-    def note_other_answer(self, event_id: int | None = None) -> None:
+    def record_other_answer(self, event_id: int | None = None) -> None:
         """Does nothing: every read shows what is committed when it begins."""
 
     def read_partition_pages(self, table: TableName) -> Iterator[PartitionRows]:

@@ -62,7 +62,7 @@ class LoggedMarks(ReplicationMarks):
         """See `ReplicationMarks`."""
         mark_incompatible(transaction, self._messages, databases)
 
-    def note_writes(
+    def record_writes(
         self, transaction: WriteTransaction, txn_id: int, infos: Sequence[WriteEventInfo], now_s: int
     ) -> None:
         """See `ReplicationMarks`."""

@@ -98,7 +98,7 @@ FIXES = (
         "dynamic_writes_are_noted_twice",
         "A dynamic write is noted though another component has noted its table or a partition.",
         "hms_cache/store/locks/locking.py",
-        "            if table in noted_tables:\n                continue\n",
+        "            if table in recorded_tables:\n                continue\n",
         "",
         ("tests/txn/test_locking.py",),
     ),

@@ -197,7 +197,7 @@ def leased(position: list[int]) -> LeaseState:
     state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position[0])
     state.joining(1)
     state.joined(1, 0)
-    state.verified(state.doubts)
+    state.verified(state.unverified)
     state.renewed(1, 1.0)
     return state
 
@@ -236,7 +236,7 @@ def test_a_write_that_goes_on_in_another_history_is_no_unannounced_one() -> None
     position[0] = 4
     state.joining(2)
     state.joined(2, 4)
-    state.verified(state.doubts)
+    state.verified(state.unverified)
     state.renewed(2, 1.0)
     position[0] = 5
     state.moved()
@@ -315,7 +315,7 @@ def in_another_history(position: int) -> LeaseState:
     state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position)
     state.joining(1)
     state.joined(1, position)
-    state.verified(state.doubts)
+    state.verified(state.unverified)
     state.renewed(1, 1.0)
     assert state.deadline_s > 1.0 and state.answers_table(TABLES[0])
     return state
@@ -364,7 +364,7 @@ def test_ids_that_memory_has_prove_nothing(find_out: Callable[[LeaseState], None
     assert state.catch_up_to is None
     assert state.deadline_s == NEVER and not state.answers_table(TABLES[0])
     assert state.changed.is_set(), "nobody looks"
-    state.verified(state.doubts)
+    state.verified(state.unverified)
     assert state.deadline_s > 1.0 and state.answers_table(TABLES[0])
 
 
@@ -374,7 +374,7 @@ def test_rows_that_were_read_before_a_write_began_may_be_of_another_history() ->
     state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position[0], lambda: is_reading[0])
     state.joining(1)
     state.joined(1, 5)
-    state.verified(state.doubts)
+    state.verified(state.unverified)
     state.renewed(1, 1.0)
     for is_applied in (True, False):
         event_id = position[0] + 1
@@ -387,7 +387,7 @@ def test_rows_that_were_read_before_a_write_began_may_be_of_another_history() ->
         position[0] = event_id
         state.moved()
         assert state.deadline_s == NEVER
-        state.verified(state.doubts)
+        state.verified(state.unverified)
         assert state.deadline_s > 1.0 and not state.alarm_reason
 
 
@@ -396,14 +396,14 @@ def test_rows_that_are_applied_before_a_write_ends_cost_no_look() -> None:
     state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position[0], lambda: is_reading[0])
     state.joining(1)
     state.joined(1, 5)
-    state.verified(state.doubts)
+    state.verified(state.unverified)
     state.renewed(1, 1.0)
     state.writing(("b", 1))
     state.stepped()
     state.written(("b", 1), 6, 6)
     position[0] = 6
     state.moved()
-    assert not state.doubts and state.deadline_s > 1.0
+    assert not state.unverified and state.deadline_s > 1.0
 
 
 def test_events_of_another_history_are_not_taken_for_unannounced_ones() -> None:
@@ -413,7 +413,7 @@ def test_events_of_another_history_are_not_taken_for_unannounced_ones() -> None:
     state.joined(1, 5)
     state.renewed(1, 1.0)
     assert not state.alarm_reason
-    state.verified(state.doubts)
+    state.verified(state.unverified)
     assert state.alarm_reason, "they are in the log"
 
 
@@ -421,8 +421,8 @@ def test_a_look_of_before_settles_no_later_doubt() -> None:
     """Not even if memory was dropped meanwhile by another thread."""
     state = in_another_history(5)
     reads_where_the_log_ends(state)
-    looked_for = state.doubts
+    looked_for = state.unverified
     state.forget_history()
     joins_at_the_same_event(state)
     state.verified(looked_for)
-    assert state.doubts and state.deadline_s == NEVER
+    assert state.unverified and state.deadline_s == NEVER

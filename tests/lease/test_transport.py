@@ -208,7 +208,7 @@ def test_strangers_take_no_place_of_a_members(make: Make) -> None:
         a.meets(b)
         a.is_heard_by(b, 1)
         assert is_closed(held[0]), "the oldest has made way"
-        assert len(b.transport._called) <= transport_module.MAX_STRANGERS + 1
+        assert len(b.transport._called) <= transport_module.MAX_UNAUTHENTICATED + 1
 
 
 def test_who_is_refused_again_and_again_writes_one_line(make: Make, caplog: pytest.LogCaptureFixture) -> None:

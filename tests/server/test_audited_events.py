@@ -71,7 +71,7 @@ def test_events_that_follow_each_other_are_one_range() -> None:
     assert trace.events == []
     trace.begin(1)
     for first, last in ((3, 4), (5, 5), (9, 9), (10, 12)):
-        trace.note_events(first, last)
+        trace.record_events(first, last)
     assert trace.events == [(3, 5), (9, 12)]
     trace.begin(1)
     assert trace.events == []

@@ -14,7 +14,7 @@ from hms_cache.app.shadow.mirror import Mirror, Read
 from hms_cache.app.shadow.proxy import Proxy
 from hms_cache.app.shadow.recording import Recorder, recorded_reads
 from hms_cache.app.shadow.report import Report
-from hms_cache.app.shadow.walk import Walk
+from hms_cache.app.shadow.walk import CatalogWalk
 from hms_cache.authentication.servers import Address
 from hms_cache.errors import ConfigurationError, PortError
 
@@ -31,7 +31,7 @@ def walk(primary: Place, other: Place, rules: Rules, tables: Sequence[str] = ("*
     require_access(primary, other)
     metastore = Metastore(primary, rules)
     try:
-        return _compare_all(Walk(metastore, tables).reads(), primary, other, rules)
+        return _compare_all(CatalogWalk(metastore, tables).reads(), primary, other, rules)
     finally:
         metastore.close()
 

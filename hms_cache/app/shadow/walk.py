@@ -22,7 +22,7 @@ class WalkFailed(HmsCacheError):
     """The primary does not list its catalog."""
 
 
-class Walk:
+class CatalogWalk:
     """Requests the names from the primary, and yields the reads of the named objects. Uses calls that Hive 2.3 to 4.0
     all have."""
 

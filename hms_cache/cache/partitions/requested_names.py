@@ -1,4 +1,4 @@
-"""Names of partitions in a request, and their rows: looked up without the cache's lock."""
+"""Names of partitions in a request, and their rows: found without the cache's lock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hms_cache.cache.partitions.segment import Segment
 class RequestedNames:
     """Names in ascending order, without duplicates. Not thread-safe.
 
-    A look-up takes a microsecond, and a planner may name all partitions of a table. Blocks never change, so rows that
+    A lookup takes a microsecond, and a planner may name all partitions of a table. Blocks never change, so rows that
     were found in a block stay valid.
     """
 
@@ -27,7 +27,7 @@ class RequestedNames:
         """By the identity of a block, which is kept so that no other block can have the same."""
 
     def find_rows(self, segments: Sequence[Segment]) -> None:
-        """Looks them up in the present blocks of all segments of a table."""
+        """Finds their rows in the present blocks of all segments of a table."""
         for segment, some in self.in_segments(segments):
             block = segment.block
             self._rows[id(block)] = block, np.sort(np.array(block.find_all(some), np.int64))

@@ -226,7 +226,7 @@ def _needs_store(entry: Entry, grantee: Grantee | None, valid_write_ids: str | N
 def _partition_answer(
     selected: Selected, projection: PartitionProjection | None, reader: str | None
 ) -> PartitionAnswer:
-    """`reader`: the write-id list by which the statistics are judged."""
+    """`reader`: the write-id list by which the statistics are checked."""
     partitions = selected.partitions
     if reader is not None:
         checked = partitions.structs()

@@ -52,7 +52,7 @@ class CachedReads(MetadataReads):
                     return answer
         return self._reading.pass_through("one_moment", lambda: self._store.in_one_snapshot(read))
 
-    def note_other_answer(self, event_id: int | None = None) -> None:
+    def record_other_answer(self, event_id: int | None = None) -> None:
         if event_id is not None:
             self._reading.freshness.raise_floor(event_id)
         else:

@@ -29,7 +29,7 @@ def is_no_list(valid_write_ids: str | None) -> bool:
 
 
 def checked_list(entry: Entry, valid_write_ids: str | None) -> str | None:
-    """The write-id list by which statistics of the table's partitions are judged; None: they are not judged."""
+    """The write-id list by which statistics of the table's partitions are checked; None: they are not checked."""
     return valid_write_ids if entry.is_transactional else None
 
 

@@ -166,10 +166,10 @@ class Reading:
                     applied_position = self.cache.applied_position
                     found = from_memory(self.cache)
                     if not isinstance(found, Need | Bypass):
-                        self._note_source(kind, subject, facet, may_trust=may_trust)
+                        self._record_source(kind, subject, facet, may_trust=may_trust)
             except (NoSuchObjectException, MetaException):
                 self._observe(kind, reason)
-                call_context.note_position(applied_position)
+                call_context.record_position(applied_position)
                 raise
             except Exception as error:
                 return self._from_store_instead(kind, subject, from_store, error)
@@ -185,7 +185,7 @@ class Reading:
                 return self._from_store(kind, found.reason, from_store)
             if not isinstance(found, Need):
                 self._observe(kind, reason)
-                call_context.note_position(applied_position)
+                call_context.record_position(applied_position)
                 return found
             if found.once and was_loaded:
                 break
@@ -281,7 +281,7 @@ class Reading:
         except Exception as problem:
             _log.fault("it could not be dropped", problem)
 
-    def _note_source(self, kind: str, subject: Key | None, facet: Facet, *, may_trust: bool) -> None:
+    def _record_source(self, kind: str, subject: Key | None, facet: Facet, *, may_trust: bool) -> None:
         entry = self.cache.entry(subject) if subject is not None else None
         if entry is not None:
             entry.reads += 1
@@ -364,7 +364,7 @@ class Reading:
                 call_context.source.from_entry(
                     entry, kind, follows_other_tables=facet is Facet.CONSTRAINTS, is_trusted=True
                 )
-                call_context.note_position(self.cache.applied_position)
+                call_context.record_position(self.cache.applied_position)
                 return found
         except Exception:
             return None
@@ -409,7 +409,7 @@ class Reading:
     def _from_store(self, kind: str, reason: Reason, from_store: Callable[[], T]) -> T:
         self._observe(kind, reason)
         call_context.source.from_elsewhere()
-        call_context.note_position(None)
+        call_context.record_position(None)
         try:
             answer = from_store()
         except DatabaseUnavailableError:

@@ -4,7 +4,7 @@ A read of partitions that are not held comes here first. A small table is loaded
 the question itself. For a large table, the store answers exactly what was asked, at the cost of an uncached read. The
 table is queued for a load if it is asked for again, and is loaded if it fits its share of the budget.
 
-The caller of `step` loads one table at a time, page by page with rests in between, on one connection: no request waits
+The caller of `step` loads one table at a time, page by page with pauses in between, on one connection: no request waits
 for it. If a table is too large for its share, only the ranges around what was asked for are loaded, each as a segment.
 """
 
@@ -40,7 +40,7 @@ MAX_FEW: Final = 1_000
 """Partitions that are read together with their table, in one piece. If there are more, they are read page by page."""
 
 REQUESTED_AGAIN_S: Final = 600.0
-"""A table that is asked for again within ten minutes is worth a load; the refill uses the same time."""
+"""A table that is requested again within ten minutes is worth a load; the refill uses the same time."""
 
 TABLE_SHARE: Final = 2
 """A table that takes more than half of the budget would evict everything else, and then be evicted by it."""
@@ -72,11 +72,11 @@ LONGEST_COOLDOWN_TIMES: Final = 64
 """A table that is dropped each time takes one load of a second per minute."""
 
 MAX_REMEMBERED: Final = 10_000
-"""Tables whose size or last question is remembered, about 2 MB."""
+"""Tables whose size or last request is remembered, about 2 MB."""
 
 
 class _Requested(NamedTuple):
-    """What reads asked for in one table, in the order of the questions."""
+    """What reads requested of one table, in the order of the requests."""
 
     named: dict[Values, None]
     """Single partitions."""
@@ -114,9 +114,9 @@ class BackgroundLoads:
         self._requested: OrderedDict[TableName, float] = OrderedDict()
         """When reads of tables that are not queued last passed through."""
         self._queue: OrderedDict[TableName, _Requested] = OrderedDict()
-        """What to load: tables, with what reads asked for in them, which is used if the whole table is too large."""
+        """What to load: tables, with what reads requested of them, which is used if the whole table is too large."""
         self._cooldowns = Cooldowns(SHORTEST_COOLDOWN_TIMES, LONGEST_COOLDOWN_TIMES)
-        """Rests after loads of whole tables."""
+        """Cooldowns after loads of whole tables."""
         self._loading: TableName | None = None
         """The table that is being loaded as a whole."""
         self.loaded = 0
@@ -138,7 +138,7 @@ class BackgroundLoads:
         return LoadDecision.PASS_THROUGH
 
     def is_loading(self, table: TableName) -> bool:
-        """Whether all partitions of the table are being loaded, with rests: no read should wait for that."""
+        """Whether all partitions of the table are being loaded, with pauses: no read should wait for that."""
         with self._lock:
             return self._loading == table
 

@@ -1,8 +1,8 @@
 """How often a table that changes all the time is loaded.
 
-The next event drops what a load in the background has filled in, while reads go to the database anyway. So a table
-rests after each such load, for a multiple of the load's duration. A table that changes rarely is refilled at once; one
-that a job writes continuously takes a small part of the processor's time, however large it is.
+The next event drops what a load in the background has filled in, while reads go to the database anyway. So a table has
+a cooldown after each such load: it is not loaded for a multiple of the load's duration. A table that changes rarely is
+refilled at once; one that a job writes continuously takes a small part of the processor's time, however large it is.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from hms_cache.metadata.object_names import DatabaseName, TableName
 
 MAX_REMEMBERED: Final = 10_000
-"""Tables that rest or have rested, about 2 MB. The oldest are forgotten."""
+"""Tables with a cooldown that runs or has ended, about 2 MB. The oldest are forgotten."""
 
 LENGTHENING: Final = 4
-"""Each rest is this many times as long as the one before, if the table is to be loaded again soon after that."""
+"""Each cooldown is this many times as long as the one before, if the table is to be loaded again soon after that."""
 
 SOON_TIMES: Final = 16
 """Soon: within this many times the duration of the last load. Loads that are further apart take a sixteenth of the
@@ -32,14 +32,14 @@ class _Cooldown(NamedTuple):
     """Duration of the load before it."""
     times: int
     evictions: int
-    """Number of evictions by then: a table that may have been evicted since does not rest, because it is needed."""
+    """Number of evictions by then: a table that may have been evicted since has no cooldown, because it is needed."""
 
 
 class Cooldowns:
     """When each table may be loaded again. Not thread-safe."""
 
     def __init__(self, shortest_times: int, longest_times: int) -> None:
-        """Bounds of a rest, as multiples of the duration of the load before it."""
+        """Bounds of a cooldown, as multiples of the duration of the load before it."""
         self._shortest_times = shortest_times
         self._longest_times = longest_times
         self._cooldowns: OrderedDict[Subject, _Cooldown] = OrderedDict()

@@ -12,7 +12,7 @@ from hms_cache.cache.warming.snapshot_reads import Loaded, SomePartitions, SomeS
 from hms_cache.cache.weights import weight_of
 
 AGGREGATE = "aggregate"
-"""Marks a question for statistics merged over partitions."""
+"""Marks a key of statistics merged over partitions."""
 
 
 def add_part(entry: Entry, item: Loaded, max_bytes: int, named: Set[Values] = frozenset()) -> int | None:

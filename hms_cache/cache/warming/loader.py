@@ -94,7 +94,7 @@ class Loader:
         loaded here was kept.
 
         A read waits for nothing it does not need (P12): what another thread loads together with other things is loaded
-        here, too. `throttled`: rests after each page of partitions, for loads that no call waits for. `is_few`: the
+        here, too. `throttled`: pauses after each page of partitions, for loads that no call waits for. `is_few`: the
         tables are known to have few partitions.
 
         Raises what the store raises, except NoSuchObjectException: the lists of names show what does not exist.
@@ -186,7 +186,7 @@ class Loader:
         if found.fence >= began_at and self._freshness.is_same_server(found.server_identity):
             return True
         self.refused += 1
-        self._freshness.doubt_connections()
+        self._freshness.revalidate_connections()
         _log.warning(
             "a load is refused: it was read at event %d of %s, and began when event %d was applied",
             *(found.fence, found.server_identity or "a database without a name", began_at),

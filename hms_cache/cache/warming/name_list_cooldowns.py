@@ -2,8 +2,8 @@
 
 The list of all names shows that a table does not exist (P6), and each table that is created or dropped invalidates the
 list. Some jobs create temporary tables, and ask for each of them before. Beside 50,000 other tables, each such question
-would read and keep 50,000 names, half a second of processor time, for one answer. So these lists rest like tables that
-change all the time (`rests`), and meanwhile the database answers the questions.
+would read and keep 50,000 names, half a second of processor time, for one answer. So these lists have cooldowns like
+tables that change all the time (`cooldowns`), and meanwhile the database answers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from hms_cache.cache.warming.cooldowns import Cooldowns
 from hms_cache.metadata.object_names import DatabaseName
 
 LARGE_DATABASE: Final = 1_000
-"""Number of tables above which the list rests. Reading fewer names takes the database and this server ten milliseconds
-or less."""
+"""Number of tables above which the list has a cooldown. Reading fewer names takes the database and this server ten
+milliseconds or less."""
 
 SHORTEST_COOLDOWN_TIMES: Final = 4
 """They take at most a fifth of the time."""
@@ -27,7 +27,7 @@ LONGEST_COOLDOWN_TIMES: Final = 64
 
 
 class NameListCooldowns:
-    """Thread-safe. `_lock` guards the rests, and is never held while another lock is taken or a statement runs."""
+    """Thread-safe. `_lock` guards the cooldowns, and is never held while another lock is taken or a statement runs."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s

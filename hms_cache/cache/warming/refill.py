@@ -80,7 +80,7 @@ class Refill:
     def _ready(self, now_s: float) -> tuple[list[TableName], list[TableName]]:
         """The next tables to load, those dropped last first; and some that have not been read for long.
 
-        Selected without the lock: most of the waiting tables may be at rest.
+        Selected without the lock: most of the waiting tables may have a cooldown.
         """
         with self._cache.view():
             waiting = list(reversed(self._cache.invalidated.items()))

@@ -43,7 +43,7 @@ PAUSE_SHARE = 0.25
 """A load that no call waits for takes a quarter longer, and leaves that time to calls."""
 
 LONGEST_PAUSE_S = 0.1
-"""A snapshot keeps old rows in the database: rests must not keep it open for long."""
+"""A snapshot keeps old rows in the database: pauses must not keep it open for long."""
 
 MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
@@ -112,9 +112,9 @@ class Loaded:
     weight: int = 0
     facts: TableFacts | None = None
     partitions: frozenset[Values] | None = None
-    """For statistics: the partitions that the question names; None: unknown."""
+    """For statistics: the partitions that the key names; None: unknown."""
     key_weight: int = 0
-    """For statistics: the weight of the question itself."""
+    """For statistics: the weight of the key itself."""
 
     @property
     def is_part(self) -> bool:
@@ -147,7 +147,7 @@ class SnapshotRead:
     highest_id: int | None
     server_identity: str = ""
     leaves_out: bool = False
-    """Whether lists of names that an answer needs were not read, because they rest (`NameListCooldowns`)."""
+    """Whether lists of names that an answer needs were not read, because they have a cooldown (`NameListCooldowns`)."""
 
 
 Reader = Callable[[Sequence[Wanted]], SnapshotRead]
@@ -180,7 +180,7 @@ class SnapshotReads:
         return self._read(wanted)
 
     def read_throttled(self, wanted: Sequence[Wanted]) -> SnapshotRead:
-        """A `Reader` that rests after each page of partitions: calls get the processor and the database meanwhile."""
+        """A `Reader` that pauses after each page of partitions: calls get the processor and the database meanwhile."""
         return self._read(wanted, throttled=True)
 
     def read_few(self, wanted: Sequence[Wanted]) -> SnapshotRead:
@@ -204,7 +204,7 @@ class SnapshotReads:
 
 
 def _with_pauses(pages: Iterator[Page]) -> Iterator[Page]:
-    """The pages, each followed by a rest, which is a part of the time that it took to read and use the page."""
+    """The pages, each followed by a pause, which is a part of the time that it took to read and use the page."""
     began_s = time.monotonic()
     for page in pages:
         yield page
@@ -319,7 +319,8 @@ class OpenSnapshot:
             return None
 
     def _names_for_absence(self, key: DatabaseName) -> list[Loaded]:
-        """Only complete lists of names show that a table does not exist (P6). While they rest, the database decides."""
+        """Only complete lists of names show that a table does not exist (P6). During a cooldown, the database
+        decides."""
         if self._name_list_cooldowns is not None and not self._name_list_cooldowns.is_over(key):
             self.leaves_out = True
             return []

@@ -11,7 +11,7 @@ from hms_cache.jobs.frame import JobRun
 from hms_cache.jobs.statistics import table_level
 from hms_cache.jobs.statistics.columns import StatisticsColumn, passes
 from hms_cache.jobs.statistics.plan import TableWork
-from hms_cache.jobs.statistics.reading import PLACE, Portion, partition_numbers, portions, rows_of
+from hms_cache.jobs.statistics.reading import PLACE, PartitionBatch, partition_numbers, portions, rows_of
 from hms_cache.jobs.statistics.rows.file_index import reads_files
 from hms_cache.jobs.statistics.rows.listed_files import OtherFiles
 from hms_cache.jobs.statistics.rows.small_files import SessionReading, is_small
@@ -104,8 +104,8 @@ class Computation:
                 self._collect(written(in_order, target, columns, work.table).collect(), number)
 
     def _rows(
-        self, portion: Portion, columns: Sequence[StatisticsColumn]
-    ) -> tuple[Portion, DataFrame, DataFrame | None]:
+        self, portion: PartitionBatch, columns: Sequence[StatisticsColumn]
+    ) -> tuple[PartitionBatch, DataFrame, DataFrame | None]:
         """The rest of the portion, its `partition_numbers`, and `rows_of` it; None if nothing is left."""
         work, spark = self._work, self._run.spark
         while True:
@@ -117,7 +117,7 @@ class Computation:
                 if not portion.names:
                     return portion, numbers, None
 
-    def _without(self, portion: Portion, error: OtherFiles) -> Portion:
+    def _without(self, portion: PartitionBatch, error: OtherFiles) -> PartitionBatch:
         """The portion without the units for which Spark finds other files, which are recorded as failures."""
         names: Sequence[str | None] = [None] if portion.names is None else portion.names
         gone = {name for number, name in enumerate(names) if number in error.numbers}

@@ -108,7 +108,7 @@ text that is invalid for the type, which Spark reads as null."""
 
 
 @frozen
-class Portion:
+class PartitionBatch:
     """Partitions that are read together; `names` is None for a table without partitions."""
 
     names: tuple[str, ...] | None
@@ -125,25 +125,25 @@ def portions(
     files: Mapping[str | None, UnitFiles],
     *,
     by_directory: bool = False,
-) -> list[Portion]:
+) -> list[PartitionBatch]:
     """Divides the partitions into portions: a single one if few bytes of the table need not be read.
 
     :param names: of all partitions; None, like `chosen`, for a table without them.
     :param by_directory: whether partitions that are not chosen are not read, independent of the portion.
     """
     if chosen is None or names is None:
-        return [Portion(None, sample=files[None].sample)]
+        return [PartitionBatch(None, sample=files[None].sample)]
     sampled = [name for name in chosen if files[name].sample is not None]
     if sampled:
         whole = [name for name in chosen if files[name].sample is None]
-        alone = [Portion((name,), is_whole=False, sample=files[name].sample) for name in sampled]
+        alone = [PartitionBatch((name,), is_whole=False, sample=files[name].sample) for name in sampled]
         return (portions(whole, names, files, by_directory=by_directory) if whole else []) + alone
     if by_directory:
-        return [Portion(tuple(some)) for some in batches(chosen, DIRECTORIES_OF_A_READING)]
+        return [PartitionBatch(tuple(some)) for some in batches(chosen, DIRECTORIES_OF_A_READING)]
     beside = set(names).difference(chosen)
     if _bytes(beside, files) <= READ_BESIDE * _bytes(chosen, files):
-        return [Portion(tuple(chosen), is_whole=True)]
-    return [Portion(tuple(some), is_whole=False) for some in batches(chosen, PARTITIONS_OF_A_SCAN)]
+        return [PartitionBatch(tuple(chosen), is_whole=True)]
+    return [PartitionBatch(tuple(some), is_whole=False) for some in batches(chosen, PARTITIONS_OF_A_SCAN)]
 
 
 def _bytes(names: Iterable[str | None], files: Mapping[str | None, UnitFiles]) -> int:
@@ -251,7 +251,7 @@ def rows_of(
     spark: SparkSession,
     table: Table,
     columns: Sequence[StatisticsColumn],
-    portion: Portion,
+    portion: PartitionBatch,
     numbers: DataFrame,
     files: Mapping[str | None, UnitFiles],
 ) -> DataFrame:

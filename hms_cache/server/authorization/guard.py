@@ -87,7 +87,7 @@ class AccessDenied(Exception):
 
 @frozen
 class _Needed:
-    """One question to the decision point: may one of these actions be done on the object?"""
+    """One check by the decision point: may one of these actions be done on the object?"""
 
     actions: tuple[Action, ...]
     of: SecuredObject

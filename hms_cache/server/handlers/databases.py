@@ -114,11 +114,11 @@ def create_database_req(call: Call, arguments: methods.create_database_req_args)
 def _create(call: Call, database: Database) -> None:
     # The store gets the names as they were sent, for its error texts.
     database.catalogName, database.name = database_name(database.name, database.catalogName).as_sent
-    note_creation(call, database)
+    fill_creation_fields(call, database)
     call.stores.writes.databases.create_database(database)
 
 
-def note_creation(call: Call, new: Database | Function) -> None:
+def fill_creation_fields(call: Call, new: Database | Function) -> None:
     """The owner and the time of creation of a new object, if the client gives none."""
     if new.ownerName is None:
         new.ownerName = call.session.user

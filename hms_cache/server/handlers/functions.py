@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hms_cache.metadata.object_names import FunctionName, function_name
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.databases import note_creation
+from hms_cache.server.handlers.databases import fill_creation_fields
 from hms_cache.server.handlers.names import database_name
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -63,7 +63,7 @@ def create_function(call: Call, arguments: methods.create_function_args) -> None
     if function.dbName is not None:
         # The store gets the names as they were sent, for its error texts.
         function.catName, function.dbName = database_name(function.dbName, function.catName).as_sent
-    note_creation(call, function)
+    fill_creation_fields(call, function)
     call.stores.writes.functions.create_function(function)
 
 

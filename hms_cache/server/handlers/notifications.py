@@ -21,7 +21,7 @@ handlers = HandlerTable()
 def get_next_notification(call: Call, arguments: methods.get_next_notification_args) -> NotificationEventResponse:
     found = call.stores.notifications.get_next_notification(arguments.rqst)
     if found.events:
-        call.stores.reads.note_other_answer(found.events[-1].eventId)
+        call.stores.reads.record_other_answer(found.events[-1].eventId)
     return found
 
 
@@ -30,7 +30,7 @@ def get_current_notification_event_id(
     call: Call, arguments: methods.get_current_notificationEventId_args
 ) -> CurrentNotificationEventId:
     event_id = call.stores.notifications.current_event_id()
-    call.stores.reads.note_other_answer(event_id)
+    call.stores.reads.record_other_answer(event_id)
     return CurrentNotificationEventId(eventId=event_id)
 
 
@@ -39,7 +39,7 @@ def get_notification_events_count(
     call: Call, arguments: methods.get_notification_events_count_args
 ) -> NotificationEventsCountResponse:
     count = call.stores.notifications.get_notification_events_count(arguments.rqst)
-    call.stores.reads.note_other_answer()
+    call.stores.reads.record_other_answer()
     return count
 
 

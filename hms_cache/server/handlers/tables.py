@@ -322,13 +322,13 @@ def _create(
     if table.owner is None and call.session.principal is not None:
         table.owner = call.session.user  # Hive's server leaves it to the client; nobody's table is for administrators
     if table.creationMetadata is not None:
-        _note_time(table.creationMetadata)
+        _set_time(table.creationMetadata)
     call.stores.writes.tables.create_table(
         table, options=environment_options(environment_context), constraints=constraints
     )
 
 
-def _note_time(metadata: CreationMetadata) -> None:
+def _set_time(metadata: CreationMetadata) -> None:
     """A view's data are as of now, unless the client gives another time."""
     if not metadata.materializationTime:
         metadata.materializationTime = int(time.time() * 1000)
@@ -499,7 +499,7 @@ def truncate_table_req(call: Call, arguments: methods.truncate_table_req_args) -
 def update_creation_metadata(call: Call, arguments: methods.update_creation_metadata_args) -> None:
     name = table_name(arguments.dbname, arguments.tbl_name, arguments.catName)
     metadata = arguments.creation_metadata
-    _note_time(metadata)
+    _set_time(metadata)
     call.stores.writes.tables.update_creation_metadata(name, metadata)
 
 

@@ -197,7 +197,7 @@ class ScheduledQueries:
         :raises InvalidOperationException: this change of state is not possible.
         """
         self._require_enabled()
-        run_write(self._database, lambda transaction: self._note_progress(transaction, info))
+        run_write(self._database, lambda transaction: self._record_progress(transaction, info))
 
     def clean(self) -> Cleaned:
         """Ends executions that do not report, releases their queries, and deletes old executions."""
@@ -241,7 +241,7 @@ class ScheduledQueries:
                 return row, next_s
         return None
 
-    def _note_progress(self, transaction: WriteTransaction, info: ScheduledQueryProgressInfo) -> None:
+    def _record_progress(self, transaction: WriteTransaction, info: ScheduledQueryProgressInfo) -> None:
         connection, now_s = transaction.connection, self._context.now_s()
         is_it = _EXECUTIONS.SCHEDULED_EXECUTION_ID == info.scheduledExecutionId
         row = connection.execute(select(*_EXECUTIONS).where(is_it).with_for_update()).first()
@@ -319,7 +319,9 @@ class ScheduledQueries:
         ).all()
         for execution_id, state in stuck:
             text = f"Query stuck in: {state} state for >{timeout_s} seconds. Execution timed out."
-            self._note_progress(transaction, ScheduledQueryProgressInfo(execution_id, QueryState.TIMED_OUT, None, text))
+            self._record_progress(
+                transaction, ScheduledQueryProgressInfo(execution_id, QueryState.TIMED_OUT, None, text)
+            )
         running = select(_EXECUTIONS.SCHEDULED_EXECUTION_ID).where(_EXECUTIONS.STATE.in_(_RUNNING))
         connection.execute(
             update(SCHEDULED_QUERIES)

@@ -34,13 +34,13 @@ class MetadataReads(ABC):
 
     @abstractmethod
     def in_one_snapshot(self, read: Callable[[MetadataReads], T]) -> T:
-        """Returns the result of `read`, whose reads of the given store all show one moment (P1).
+        """Returns the result of `read`, whose reads of the given store all show one snapshot (P1).
 
         `read` may be called twice, so it must only read. Raises what `read` raises, and DatabaseUnavailable.
         """
 
     @abstractmethod
-    def note_other_answer(self, event_id: int | None = None) -> None:
+    def record_other_answer(self, event_id: int | None = None) -> None:
         """Records that a client learns of the database's state by other means than these reads, so that reads that
         begin later show no older state (P3). `event_id`: the client gets the notification log up to this event. None: a
         write found existing objects, which are as of now. To be called before the client gets its reply."""

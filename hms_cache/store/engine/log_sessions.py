@@ -75,7 +75,7 @@ class HistoryText:
         return found
 
     def query(self, connection: Connection) -> DirectQuery:
-        """The statement as a query that can be sent together with other questions."""
+        """The statement as a query that can be sent together with other queries."""
         statement, found = self.statement(connection), self._query
         if found is None or found.statement is not statement:
             found = self._query = DirectQuery(statement)
@@ -109,7 +109,7 @@ def read_head(connection: Connection, history_text: HistoryText) -> LogHead:
 
 
 def head_plan(connection: Connection, history_text: HistoryText) -> Plan[LogHead]:
-    """`read_head` as a plan, to read a snapshot's fence together with other questions."""
+    """`read_head` as a plan, to read a snapshot's fence together with other queries."""
     [row] = yield from fetch(PlannedQuery(history_text.query(connection), {}))
     return head_of(connection, row)
 

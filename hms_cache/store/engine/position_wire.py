@@ -1,8 +1,8 @@
 """The position check on MariaDB and MySQL as bare packets, for an event loop: no thread switch and no driver code per
 check.
 
-PyMySQL opens and authenticates the connection. From then on it carries only one question, for NEXT_EVENT_ID and its
-history, and replies of six short packets. The question is a prepared statement, which the database does not parse or
+PyMySQL opens and authenticates the connection. From then on it carries only one query, for NEXT_EVENT_ID and its
+history, and replies of six short packets. The query is a prepared statement, which the database does not parse or
 plan again; if it cannot be prepared (a limit of the server, a proxy), it is sent as text. The caller owns the socket;
 this class sends and parses. A reply that is equal to the last one byte for byte is not parsed: server, session and
 position have not changed.
@@ -45,14 +45,14 @@ _TWO_LENGTH_BYTES: Final = 0xFC
 _READ_BYTES: Final = 4096
 
 PREPARE_TIMEOUT_S: Final = 5.0
-"""The same limit as for a reply to the question. After it, the text is used."""
+"""The same limit as for a reply to the query. After it, the text is used."""
 
 
 class PositionConnection:
-    """A connection that only asks for the position. Used by one thread; a question waits for its reply."""
+    """A connection that only reads the position. Used by one thread; a query waits for its reply."""
 
     def __init__(self, connection: pymysql.connections.Connection, query: str) -> None:
-        """Takes over an open connection and switches it to autocommit, so that every question sees the latest commit.
+        """Takes over an open connection and switches it to autocommit, so that every query sees the latest commit.
 
         `query`: a statement that returns NEXT_EVENT_ID and a text that identifies the history (`log_sessions`).
         Waits for the database to prepare it, and for the first reply (`first`). Raises DatabaseUnavailable.
@@ -66,13 +66,13 @@ class PositionConnection:
         self._session: dict[Any, Any] = {}
         statement = self._prepare(_packet(_PREPARE, query.encode()))
         self.is_prepared = statement is not None
-        """Whether the question is a prepared statement."""
+        """Whether the query is a prepared statement."""
         self._request = (
             _packet(_TEXT, query.encode()) if statement is None else _packet(_EXECUTE, statement + _NO_CURSOR_ONCE)
         )
         self._last = LogHead(0, UNKNOWN_HISTORY)
         self.first = self._query()
-        """The result of the first question."""
+        """The result of the first query."""
         sock.setblocking(False)
 
     @staticmethod
@@ -85,7 +85,7 @@ class PositionConnection:
         return self._socket.fileno()
 
     def send_query(self) -> None:
-        """Sends the question. Raises DatabaseUnavailable if the connection is lost."""
+        """Sends the query. Raises DatabaseUnavailable if the connection is lost."""
         self._received = b""
         try:
             if self._socket.send(self._request) != len(self._request):

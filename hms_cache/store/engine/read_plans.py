@@ -1,10 +1,10 @@
-"""Reads as plans: all questions that a read asks at the same time take one round trip.
+"""Reads as plans: all queries that a read needs at the same time take one round trip.
 
-A plan is a generator. It yields the questions whose answers it needs next, is sent the rows of each, and returns its
-result. Several plans can run side by side: the questions that all of them ask at a time are sent together. So a read
-takes as many round trips as its longest chain of dependent questions.
+A plan is a generator. It yields the queries whose results it needs next, is sent the rows of each, and returns its
+result. Several plans can run side by side: the queries that all of them need at a time are sent together. So a read
+takes as many round trips as its longest chain of dependent queries.
 
-MySQL and MariaDB get the questions as one bare packet (`direct_statements`), PostgreSQL in the driver's pipeline mode,
+MySQL and MariaDB get the queries as one bare packet (`direct_statements`), PostgreSQL in the driver's pipeline mode,
 with BEGIN first if necessary. On SQLite, which has no round trips, they are executed one by one.
 """
 
@@ -68,8 +68,8 @@ def _carry_out(connection: Connection, plan: Plan[T]) -> T:
         return cast(T, end.value)
 
 
-def with_the_next(connection: Connection, make: Callable[[], Plan[T]]) -> Callable[[], T]:
-    """Makes a plan run together with the next plan on this connection, or, if that one fails before its first question,
+def combine_with_next(connection: Connection, make: Callable[[], Plan[T]]) -> Callable[[], T]:
+    """Makes a plan run together with the next plan on this connection, or, if that one fails before its first query,
     with the one after it. The returned function returns the plan's result; if the plan has not run yet, it runs it.
 
     `forget_waiting` has to be called before the connection is returned.
@@ -148,13 +148,13 @@ def attempt(plan: Plan[T]) -> Plan[Outcome[T]]:
 
 
 def fetch(planned: PlannedQuery) -> Plan[Rows]:
-    """Asks one question and returns its rows."""
+    """Runs one query and returns its rows."""
     [rows] = yield [planned]
     return rows
 
 
 def fetch_together(connection: Connection, queries: Sequence[PlannedQuery], *, ends: bool = False) -> list[Rows]:
-    """Returns the rows of each question. `ends`: the last question also ends the transaction (of a load connection), if
+    """Returns the rows of each query. `ends`: the last query also ends the transaction (of a load connection), if
     they are sent together. Raises what `Connection.execute` does."""
     if not queries:
         return []

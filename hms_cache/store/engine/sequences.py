@@ -150,7 +150,7 @@ class IdBlocks:
         self._free: dict[str, list[range]] = {}
 
     def allocate_free(self, model: str, count: int) -> list[int] | None:
-        """``count`` unused ids, ascending within a block. None, and nothing is taken, if there are fewer."""
+        """``count`` unused ids, ascending within a block. None, and nothing is allocated, if there are fewer."""
         with self._lock:
             blocks = self._free.get(model, [])
             if sum(map(len, blocks)) < count:

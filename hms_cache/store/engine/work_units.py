@@ -115,8 +115,8 @@ class WriteTransaction:
 
     @property
     def allocates_event_ids_early(self) -> bool:
-        """Whether `execute_and_allocate_event_ids` takes ids: if others acknowledge a write with these events, the lock
-        is taken as late as possible."""
+        """Whether `execute_and_allocate_event_ids` allocates ids: if others acknowledge a write with these events, the
+        lock is taken as late as possible."""
         return self._guard is None or not (self._guard.is_acknowledged and self._guard.announces(self._events))
 
     def execute_directly(self, statements: Sequence[Statement]) -> list[Any]:
@@ -136,7 +136,7 @@ class WriteTransaction:
     def execute_and_allocate_event_ids(
         self, statements: Sequence[Statement], count: int, allocation: Direct = ALLOCATE_EVENT_IDS
     ) -> list[Any]:
-        """Like `execute_directly`, for the last statements of the work that wait for locks. Takes ids for ``count``
+        """Like `execute_directly`, for the last statements of the work that wait for locks. Allocates ids for ``count``
         events in the same packet; NOTIFICATION_SEQUENCE stays locked from then on. Events appended later must be about
         transactions only: if others had to acknowledge them, they would be waited for under the lock.
 
@@ -218,9 +218,9 @@ class WriteTransaction:
             self.announced.before_commit(self.connection, answers)
 
     def _allocate_event_ids_with_queries(self) -> list[Any] | None:
-        """Takes the ids in one packet with the guard's questions under the lock, and returns the answers to these.
+        """Allocates the ids in one packet with the guard's queries under the lock, and returns the answers to these.
 
-        None, and nothing is taken, if the guard has no questions or this is not possible.
+        None, and nothing is allocated, if the guard has no queries or this is not possible.
         """
         events = self._events
         if self.announced is None or not supports_direct_statements(self.connection):
@@ -292,7 +292,7 @@ class WriteTransaction:
         return first
 
     def notify_committed(self) -> None:
-        """Tells those to whom the write was announced that it is committed."""
+        """Reports the commit to those to whom the write was announced."""
         if self.announced is not None and self.last_event_id is not None:
             self.announced.committed(self.last_event_id - len(self._events) + 1, self.last_event_id)
 
@@ -426,7 +426,7 @@ def _write_once(
     ids.close(used=True)
     if transaction.last_event_id is not None:
         last = transaction.last_event_id
-        call_context.note_events(last - len(transaction.events) + 1, last)
+        call_context.record_events(last - len(transaction.events) + 1, last)
     for listener in database.commit_listeners:
         _do_all("after the commit", [partial(listener.committed, transaction.events, transaction.last_event_id)])
     transaction.finish(committed=True)
@@ -467,12 +467,13 @@ class _Ids:
         return allocated
 
     def allocate_here(self, connection: Connection, model: str, count: int) -> list[int]:
-        """Like :meth:`take`; if too few ids are reserved, takes them from the sequence's row inside the transaction."""
+        """Like :meth:`allocate`; if too few ids are reserved, takes them from the sequence's row inside the
+        transaction."""
         allocated = None if self._blocks is None else self._allocate_reserved(model, count)
         return list(allocate_ids(connection, model, count)) if allocated is None else allocated
 
     def allocate_at_hand(self, model: str, count: int) -> list[int] | None:
-        """Like :meth:`take`, but without any statement; None if too few ids are reserved, which is always so on
+        """Like :meth:`allocate`, but without any statement; None if too few ids are reserved, which is always so on
         SQLite."""
         return None if self._blocks is None else self._allocate_reserved(model, count)
 

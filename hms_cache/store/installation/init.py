@@ -87,7 +87,7 @@ def init_schema(database: Database) -> None:
     :raises SchemaError: the database has a metastore schema of another or an unknown version.
     :raises DatabaseUnavailable: the database does not answer, or another server takes too long to create the schema.
     """
-    with database.writing() as connection, alone_with_the_schema(database, connection):
+    with database.writing() as connection, exclusive_schema(database, connection):
         version = read_features(connection).version
         if version is None:
             require_room(connection)
@@ -112,7 +112,7 @@ def insert_first_rows(connection: Connection) -> None:
 
 
 @contextmanager
-def alone_with_the_schema(database: Database, connection: Connection) -> Iterator[None]:
+def exclusive_schema(database: Database, connection: Connection) -> Iterator[None]:
     """Prevents other servers from creating the schema meanwhile. On SQLite the write transaction does that."""
     if database.dialect == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _INIT_LOCK_NUMBER})

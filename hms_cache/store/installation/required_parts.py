@@ -45,7 +45,7 @@ _OPTIONAL_COLUMNS = frozenset(
 _MAX_NAMED = 5
 
 
-def some_of(names: Sequence[str]) -> str:
+def summary_of(names: Sequence[str]) -> str:
     """The first of the names, and the number of others, for a text."""
     more = len(names) - _MAX_NAMED
     return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

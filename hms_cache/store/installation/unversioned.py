@@ -6,7 +6,7 @@ from sqlalchemy import Connection, inspect, literal, select, union_all
 
 from hms_cache.errors import SchemaError
 from hms_cache.store.engine.inspection import inspect_tables
-from hms_cache.store.installation.required_parts import some_of
+from hms_cache.store.installation.required_parts import summary_of
 from hms_cache.store.schema import METADATA, TBLS, VERSION
 
 
@@ -26,7 +26,7 @@ def require_room(connection: Connection) -> None:
     # Some tables of Hive 3.1 on PostgreSQL exist beside the others.
     if spelled_otherwise and TBLS.name not in shapes:
         raise SchemaError(
-            f"the database has tables of a metastore under other names: {some_of(spelled_otherwise)}",
+            f"the database has tables of a metastore under other names: {summary_of(spelled_otherwise)}",
             remedy="Hive's names are in upper case, and this database tells them apart from those. Rename the tables,"
             " or give the database server the setting that they were made with (lower_case_table_names). For a new"
             " metastore, name an empty database.",
@@ -34,7 +34,7 @@ def require_room(connection: Connection) -> None:
     views = sorted(METADATA.tables.keys() & set(inspect(connection).get_view_names()))
     if views:
         raise SchemaError(
-            f"the database has views in the place of tables of a metastore: {some_of(views)}",
+            f"the database has views in the place of tables of a metastore: {summary_of(views)}",
             remedy="Name the database that has the tables themselves.",
         )
     present = [table for name, table in METADATA.tables.items() if name in shapes]
@@ -48,7 +48,11 @@ def require_room(connection: Connection) -> None:
     )
     if not unlike and not filled:
         return
-    found = f"hold rows: {some_of(sorted(filled))}" if filled else f"are of another version: {some_of(sorted(unlike))}"
+    found = (
+        f"hold rows: {summary_of(sorted(filled))}"
+        if filled
+        else f"are of another version: {summary_of(sorted(unlike))}"
+    )
     raise SchemaError(
         f"the database does not say which version its metastore schema has, but has tables of one that {found}",
         remedy=f"Put back the row that {VERSION.name} has lost: VER_ID 1, and as SCHEMA_VERSION the version of the Hive"

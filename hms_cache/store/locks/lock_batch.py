@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.locks.earlier_locks import EarlierLocks, read_earlier_locks
-from hms_cache.store.locks.lock_rows import beat_locks, grant, lock_row, note_blocker, rows_of_locks
+from hms_cache.store.locks.lock_rows import beat_locks, grant, lock_row, record_blocker, rows_of_locks
 from hms_cache.store.locks.lock_rules import LockRow, LockTarget
 from hms_cache.store.locks.locking import (
     INSERT_LOCKS,
@@ -191,7 +191,7 @@ class LockBatch:
         self._change_rows(grant, [one.lock_id for one in granted], sum(len(one.rows) for one in granted))
         # Locks that wait for the same lock, as most do, need one statement.
         for (by_external, by_internal, internal_id), lock_ids in blocked.items():
-            note_blocker(self._connection, lock_ids, internal_id, by_external, by_internal)
+            record_blocker(self._connection, lock_ids, internal_id, by_external, by_internal)
 
     # New requests
 

@@ -69,7 +69,7 @@ _GRANT = (
     .where(_OF_LOCKS)
     .values(HL_LOCK_STATE=LOCK_ACQUIRED, HL_ACQUIRED_AT=now_ms(), HL_BLOCKEDBY_EXT_ID=None, HL_BLOCKEDBY_INT_ID=None)
 )
-_NOTE_BLOCKER = (
+_RECORD_BLOCKER = (
     update(HIVE_LOCKS)
     .where(_OF_LOCKS, L.HL_LOCK_INT_ID == bindparam("internal_id"))
     .values(HL_BLOCKEDBY_EXT_ID=bindparam("by_external"), HL_BLOCKEDBY_INT_ID=bindparam("by_internal"))
@@ -82,12 +82,12 @@ def grant(connection: Connection, lock_ids: Collection[int]) -> int:
     return connection.execute(_GRANT, {"ids": sorted(lock_ids)}).rowcount
 
 
-def note_blocker(
+def record_blocker(
     connection: Connection, lock_ids: Collection[int], internal_id: int, by_external: int, by_internal: int
 ) -> None:
     """Records that this component of these locks waits for that lock."""
     parameters = {"internal_id": internal_id, "by_external": by_external, "by_internal": by_internal}
-    connection.execute(_NOTE_BLOCKER, {"ids": sorted(lock_ids), **parameters})
+    connection.execute(_RECORD_BLOCKER, {"ids": sorted(lock_ids), **parameters})
 
 
 def beat_locks(connection: Connection, lock_ids: Collection[int]) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, insert, or_, select
 
-from hms_cache.store.locks.lock_rows import beat_locks, grant, lock_row, note_blocker, rows_of_locks
+from hms_cache.store.locks.lock_rows import beat_locks, grant, lock_row, record_blocker, rows_of_locks
 from hms_cache.store.locks.lock_rules import LockRow, LockTarget, earlier_locks_query, first_conflict
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXN_COMPONENTS, TXN_TO_WRITE_ID
 from hms_cache.store.transactions.codes import (
@@ -190,7 +190,7 @@ def _component_rows(
         for component, target, operation in written
         if component.isDynamicPartitionWrite and operation in ROW_CHANGES
     }
-    noted_tables: set[tuple[str, str | None]] = set()
+    recorded_tables: set[tuple[str, str | None]] = set()
     rows: list[dict[str, Any]] = []
     for component, target, operation in written:
         table, partition = (target.database, target.table), target.partition
@@ -198,10 +198,10 @@ def _component_rows(
             # The partitions become known later (add_dynamic_partitions). Until then one row represents the table; none
             # if an earlier component has recorded the table or one of its partitions (Hive 4.0.1's
             # InsertTxnComponentsCommand).
-            if table in noted_tables:
+            if table in recorded_tables:
                 continue
             operation, partition = (UPDATE if table in row_changing else INSERT), None
-        noted_tables.add(table)
+        recorded_tables.add(table)
         rows.append(
             {
                 "TC_TXNID": txn_id,
@@ -376,7 +376,7 @@ def _lock_rows(
     return rows
 
 
-# Asking again
+# Checking again
 
 
 def check_lock(connection: Connection, request: CheckLockRequest) -> LockResponse:
@@ -401,7 +401,7 @@ def check_lock(connection: Connection, request: CheckLockRequest) -> LockRespons
     position, blocker = conflict
     waiting = rows[position]
     if (waiting.HL_BLOCKEDBY_EXT_ID, waiting.HL_BLOCKEDBY_INT_ID) != (blocker.external_id, blocker.internal_id):
-        note_blocker(connection, [external_id], waiting.HL_LOCK_INT_ID, blocker.external_id, blocker.internal_id)
+        record_blocker(connection, [external_id], waiting.HL_LOCK_INT_ID, blocker.external_id, blocker.internal_id)
     return LockResponse(lockid=external_id, state=LockState.WAITING)
 
 

@@ -31,7 +31,7 @@ from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.log_sessions import head_of, history_of
 from hms_cache.store.engine.log_writes import begin_event_ids
 from hms_cache.store.engine.read_plans import PlannedQuery
-from hms_cache.store.installation.init import alone_with_the_schema
+from hms_cache.store.installation.init import exclusive_schema
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
 from hms_cache.store.schema.members import HMS_CACHE_MEMBERS, OWN_METADATA
 
@@ -64,14 +64,14 @@ class MemberRow(NamedTuple):
 
 
 class MembersRead(NamedTuple):
-    """All members at one moment, and the history in which they were read (None: there was no row)."""
+    """All members in one snapshot, and the history in which they were read (None: there was no row)."""
 
     rows: tuple[MemberRow, ...]
     history: History | None
 
 
 class MemberPresence(NamedTuple):
-    """What a server that is not a member sees."""
+    """Whether the database has members, as read by a server that is none."""
 
     has_table: bool
     """Whether any server of this database has ever used leases."""
@@ -111,7 +111,7 @@ def create_table(database: Database) -> None:
     """
     if has_table(database):
         return
-    with database.writing() as connection, alone_with_the_schema(database, connection):
+    with database.writing() as connection, exclusive_schema(database, connection):
         OWN_METADATA.create_all(connection)
         connection.commit()
 
@@ -184,7 +184,7 @@ def read(connection: Connection) -> tuple[MemberRow, ...]:
     return tuple(map(_row, connection.execute(_ALL)))
 
 
-def read_if_there(connection: Connection) -> tuple[MemberRow, ...]:
+def read_if_exists(connection: Connection) -> tuple[MemberRow, ...]:
     """Like `read`; empty if no server of this database has ever used leases."""
     return read(connection) if inspect(connection).has_table(HMS_CACHE_MEMBERS.name) else ()
 
@@ -222,7 +222,7 @@ def _history_column(database: Database, connection: Connection) -> ColumnClause[
 
 
 def queries_under_lock(database: Database, connection: Connection, member: str, epoch: int) -> list[PlannedQuery]:
-    """Questions to ask together, in this order, under the lock. The first one locks the own row until the transaction
+    """Queries to send together, in this order, under the lock. The first one locks the own row until the transaction
     ends. `under_lock` parses the answers.
 
     The history is read each time: a proxy may move an open connection to another server.

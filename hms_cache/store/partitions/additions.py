@@ -287,7 +287,7 @@ def prepare_added(
             name for name, location, has_location in places if not has_location and files.allow(location) is None
         )
         for name in unknown:
-            _doubt_claims(partitions[name], options)
+            _withdraw_uncertain_claims(partitions[name], options)
     return [
         _Wanted(name, place, files.allow(location) is not None, has_statistics)
         for (name, location, has_statistics), place in zip(places, allowed, strict=True)
@@ -295,7 +295,7 @@ def prepare_added(
     ]
 
 
-def _doubt_claims(partition: Partition, options: EnvironmentOptions) -> None:
+def _withdraw_uncertain_claims(partition: Partition, options: EnvironmentOptions) -> None:
     """Removes claims of accuracy if this server may not list the directory and the client has not sent all figures.
 
     Clients of Hive 2, and Spark with them, claim for a partition with files that it has exactly 0 rows. A server that

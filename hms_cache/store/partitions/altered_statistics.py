@@ -23,12 +23,12 @@ from hms_cache.store.file_access import FileAccess
 from hms_cache.store.partitions.images import StoredPartition, place_of, resolved_location
 from hms_cache.store.rows.parameters import (
     FAST_STATISTICS,
-    doubt_rows_counted_twice,
     forget_directory_statistics,
     has_fast_statistics,
     remove_columns_from_accuracy,
     set_basic_statistics_accurate,
     update_directory_statistics,
+    withdraw_double_counted,
 )
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.rows.table_kinds import is_transactional, is_view
@@ -88,7 +88,7 @@ def update_basic_statistics(
             forget_directory_statistics(new.parameters)
     if not is_transactional(table):
         for old, new in changes:
-            doubt_rows_counted_twice(old.partition.parameters or {}, new.parameters, are_files_listed=True)
+            withdraw_double_counted(old.partition.parameters or {}, new.parameters, are_files_listed=True)
     for new in updated:
         new.parameters = dict(sorted(new.parameters.items()))
 

@@ -37,7 +37,7 @@ _IN_PARTS_QUERY = DirectQuery(_in_parts(IDS_OF_A_TEXT))
 
 
 def names_of_all_plan(connection: Connection, table: PartitionedTable) -> Plan[list[str]]:
-    """All names, ascending by code point. One question; a second one if they are too long for one text (some 500,000
+    """All names, ascending by code point. One query; a second one if they are too long for one text (some 500,000
     names), and a third if a text is not complete.
 
     A text is not complete if the server has truncated it (MySQL and MariaDB: at `group_concat_max_len` or

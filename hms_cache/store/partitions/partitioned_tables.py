@@ -80,7 +80,7 @@ def partitioned_table_plan(table: TableName) -> Plan[PartitionedTable]:
 
 
 def partitioned_table_query(table: TableName) -> PlannedQuery:
-    """The question whose rows `partitioned_table` parses."""
+    """The query whose rows `partitioned_table` parses."""
     return PlannedQuery(_TABLE_QUERY, table._asdict(), compares_texts=True)
 
 

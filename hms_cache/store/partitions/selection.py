@@ -447,7 +447,7 @@ def _key_columns(
 
 
 def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) -> PlannedQuery:
-    """The question that finds all partitions that the database cannot rule out: by prefixes of names if these are
+    """The query that finds all partitions that the database cannot rule out: by prefixes of names if these are
     known, otherwise by key values."""
     parameters: dict[str, Any] = {"table_id": table.table_id}
     patterns = name_patterns(bound, table.keys)

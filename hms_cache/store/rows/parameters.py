@@ -204,7 +204,7 @@ COUNTED_FILES = "hms_cache.statistics.files"
 (`jobs.statistics.data_files.Mark`)."""
 
 
-def doubt_rows_counted_twice(
+def withdraw_double_counted(
     before: Mapping[str, str], after: MutableMapping[str, str], *, are_files_listed: bool
 ) -> None:
     """Removes the claim of accuracy if an engine has added to the statistics job's number of rows, but the job may have

@@ -22,12 +22,12 @@ from hms_cache.store.file_access import FileAccess
 from hms_cache.store.replication_sources import check_kind_stays, check_place_stays
 from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
-    doubt_rows_counted_twice,
     forget_directory_statistics,
     pop_do_not_update,
     set_basic_statistics_accurate,
     set_ddl_time,
     update_directory_statistics,
+    withdraw_double_counted,
 )
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.rows.storage_descriptor_writes import update_storage_descriptor, write_parameters
@@ -326,7 +326,7 @@ def _update_basic_statistics(
         return
     if environment_context.keeps_statistics:
         if not is_transactional(new):
-            doubt_rows_counted_twice(old.parameters or {}, new.parameters, are_files_listed=False)
+            withdraw_double_counted(old.parameters or {}, new.parameters, are_files_listed=False)
         return
     if pop_do_not_update(new.parameters):
         return
@@ -341,7 +341,7 @@ def _update_basic_statistics(
         found = context.warehouse.directory_statistics(place)
     update_directory_statistics(new.parameters, found, environment_context)
     if not is_transactional(new):
-        doubt_rows_counted_twice(old.parameters or {}, new.parameters, are_files_listed=True)
+        withdraw_double_counted(old.parameters or {}, new.parameters, are_files_listed=True)
     if place is None and _is_elsewhere(context, old, new) and environment_context.statistics_from is None:
         forget_directory_statistics(new.parameters)
 

@@ -103,7 +103,7 @@ class CommittingTxn:
         return self.txn_type in COMPACTION_TXN_TYPES
 
     @property
-    def notes_next_txn(self) -> bool:
+    def records_next_txn(self) -> bool:
         """Whether it leaves old files to a cleaner, which waits for transactions opened before its commit."""
         return self.is_compaction or self.txn_type == TxnType.SOFT_DELETE
 

@@ -122,7 +122,7 @@ def _finish(
     if replayed:
         _add_replayed_components(connection, txn_id, request)
     else:
-        if txn.notes_next_txn:
+        if txn.records_next_txn:
             lock_all_txns_exclusive(connection)
         elif txn.joins_write_set and txn.has_row_changes:
             is_completed = lock_all_and_complete(connection, txn)
@@ -132,10 +132,10 @@ def _finish(
         context.replication_marks.set_last_replicated_id(transaction, request.replLastIdInfo)
     if replayed and request.writeEventInfos:
         now_s = stored_s(context.clock.epoch_s())
-        context.replication_marks.note_writes(transaction, txn_id, request.writeEventInfos, now_s)
+        context.replication_marks.record_writes(transaction, txn_id, request.writeEventInfos, now_s)
     if request.keyValue is not None:
         _set_key_value(connection, txn_id, request.keyValue)
-    is_last = not txn.notes_next_txn and txn.txn_type != TxnType.MATER_VIEW_REBUILD
+    is_last = not txn.records_next_txn and txn.txn_type != TxnType.MATER_VIEW_REBUILD
     allocates_event_id &= is_last and txn.txn_type != TxnType.READ_ONLY
     clean_up(transaction, txn, completes_components=not is_completed, allocates_event_id=allocates_event_id)
     if txn.txn_type == TxnType.MATER_VIEW_REBUILD:
@@ -227,8 +227,8 @@ def _finish_each(
 
 def _is_plain(context: TxnContext, txn: CommittingTxn) -> bool:
     """Whether the commit only records its writes and deletes the rows of an open transaction."""
-    notes_writes = txn.joins_write_set and (txn.has_row_changes or not context.use_min_history_level)
-    return not (txn.notes_next_txn or notes_writes or txn.txn_type == TxnType.MATER_VIEW_REBUILD)
+    records_writes = txn.joins_write_set and (txn.has_row_changes or not context.use_min_history_level)
+    return not (txn.records_next_txn or records_writes or txn.txn_type == TxnType.MATER_VIEW_REBUILD)
 
 
 def _check_is_committed(connection: Connection, txn_id: int) -> None:
@@ -380,7 +380,7 @@ def _append_events(
     if is_logged or request.keyValue is not None:
         committed = context.messages.build_commit_transaction(txn.txn_id, keeps_tables=request.keyValue is None)
         transaction.append_event(committed)
-    if txn.notes_next_txn:
+    if txn.records_next_txn:
         _finish_compaction(transaction, context, txn)
 
 

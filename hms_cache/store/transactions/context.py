@@ -29,7 +29,7 @@ class ReplicationMarks(Protocol):
         """Sets `repl.incompatible` on these databases of the default catalog."""
         ...
 
-    def note_writes(
+    def record_writes(
         self, transaction: WriteTransaction, txn_id: int, infos: Sequence[WriteEventInfo], now_s: int
     ) -> None:
         """Records the files that a replayed transaction has written here."""

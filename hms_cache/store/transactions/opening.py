@@ -71,14 +71,14 @@ def open_or_find_txns(transaction: WriteTransaction, context: TxnContext, reques
         txn_ids = [_open_one_on_mysql(transaction, context, request)]
     else:
         txn_ids = _insert(connection, row, count)
-        _note_lowest_open(connection, context, txn_ids)
+        _record_lowest_open(connection, context, txn_ids)
     if source_ids:
         map_txns(connection, policy, source_ids, txn_ids)
     _append_event(transaction, context, request, txn_ids)
     return OpenedTxns(txn_ids, are_new=True)
 
 
-def opens_one(request: OpenTxnRequest) -> bool:
+def opens_single(request: OpenTxnRequest) -> bool:
     """Whether the request is for one new transaction, so that several such requests can be combined."""
     return request.num_txns == 1 and not request.replSrcTxnIds
 
@@ -86,7 +86,7 @@ def opens_one(request: OpenTxnRequest) -> bool:
 def open_one_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[OpenTxnRequest]
 ) -> list[list[int]]:
-    """Like `open_txns` for requests of one transaction each (`opens_one`), in their order; set-wise on MySQL."""
+    """Like `open_txns` for requests of one transaction each (`opens_single`), in their order; set-wise on MySQL."""
     if not supports_direct_statements(transaction.connection):
         return [open_txns(transaction, context, request) for request in requests]
     [opened] = carry_out_parts(transaction, [Openings(transaction, context, requests)])
@@ -115,7 +115,7 @@ class Openings:
         if self._context.use_min_history_level:
             lowest = _lowest_open(connection, self._context)
             histories = [{"further": further, "lowest": lowest} for further in after_first]
-            statements.append((_NOTE_LOWEST_OPEN_OF_NEW, histories))
+            statements.append((_RECORD_LOWEST_OPEN_OF_NEW, histories))
         return statements
 
     def outcomes(self, written: Sequence[Any]) -> list[list[int]]:
@@ -158,11 +158,11 @@ def _lowest_open(connection: Connection, context: TxnContext) -> int:
     return lowest
 
 
-def _note_lowest_open(connection: Connection, context: TxnContext, txn_ids: list[int]) -> None:
+def _record_lowest_open(connection: Connection, context: TxnContext, txn_ids: list[int]) -> None:
     if context.use_min_history_level:
         lowest = _lowest_open(connection, context)
         rows = [{"MHL_TXNID": txn_id, "MHL_MIN_OPEN_TXNID": lowest} for txn_id in txn_ids]
-        connection.execute(_NOTE_LOWEST_OPEN, rows)
+        connection.execute(_RECORD_LOWEST_OPEN, rows)
 
 
 def is_logged(request: OpenTxnRequest) -> bool:
@@ -202,7 +202,7 @@ _INSERT_ONE_UNDER_LOCK = Direct(
 )
 """The shared lock and the row in one statement: the lock's row is read and locked before an id is generated."""
 
-_NOTE_LOWEST_OPEN_OF_LAST = Direct(
+_RECORD_LOWEST_OPEN_OF_LAST = Direct(
     insert(MIN_HISTORY_LEVEL).values(
         MHL_TXNID=func.last_insert_id(), MHL_MIN_OPEN_TXNID=bindparam("lowest", type_=T.TXN_ID.type)
     )
@@ -214,7 +214,7 @@ def _open_one_on_mysql(transaction: WriteTransaction, context: TxnContext, reque
     statements: list[Statement] = [(_INSERT_ONE_UNDER_LOCK, _row_of(request))]
     if context.use_min_history_level:
         lowest = _lowest_open(transaction.connection, context)
-        statements.append((_NOTE_LOWEST_OPEN_OF_LAST, {"lowest": lowest}))
+        statements.append((_RECORD_LOWEST_OPEN_OF_LAST, {"lowest": lowest}))
     if is_logged(request):
         opened, *_ = transaction.execute_and_allocate_event_ids(statements, 1)
     else:
@@ -260,7 +260,7 @@ _STEP = "hms_cache.auto_increment_increment"
 
 _INSERT_ROWS = DirectRows(_INSERT_ONE)
 
-_NOTE_LOWEST_OPEN_OF_NEW = DirectRows(
+_RECORD_LOWEST_OPEN_OF_NEW = DirectRows(
     insert(MIN_HISTORY_LEVEL).values(
         MHL_TXNID=func.last_insert_id() + bindparam("further", type_=Integer()),
         MHL_MIN_OPEN_TXNID=bindparam("lowest", type_=T.TXN_ID.type),
@@ -283,7 +283,7 @@ def _reading_lowest_open() -> Select[Any]:
 
 
 _READ_LOWEST_OPEN = _reading_lowest_open()
-_NOTE_LOWEST_OPEN = insert(MIN_HISTORY_LEVEL)
+_RECORD_LOWEST_OPEN = insert(MIN_HISTORY_LEVEL)
 
 
 def _runs(ids: Iterable[int]) -> Iterator[tuple[int, int]]:

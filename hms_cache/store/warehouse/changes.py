@@ -117,7 +117,7 @@ class WarehouseChanges:
                 waits.hold(move.key, move)
         # From here until a rollback it is unknown whether the row names the destination.
         move.is_settled = True
-        self._transaction.on_rollback(move.unsettle if waits is not None else move.undo)
+        self._transaction.on_rollback(move.roll_back if waits is not None else move.undo)
         move.copy()
         if move is held:
             move.catch_up()

@@ -73,7 +73,7 @@ class FileThreads:
         """Returns what `work` returns, or raises what it raises.
 
         `if_late` undoes the work if it ends after its caller has been told that it failed. `key` allows a write
-        that holds locks to be run again because of it, and identifies it among the write's questions. `setting`
+        that holds locks to be run again because of it, and identifies it among the write's operations. `setting`
         contains the time limit. Raises MetaException if the work has not ended, or not begun, within the time limit;
         StillWaiting.
         """

@@ -59,7 +59,7 @@ class ObjectMove:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Identifies the copy among the questions of the write."""
+        """Identifies the copy among the operations of the write."""
         return "copy", str(self.source), str(self.destination)
 
     def claim(self) -> None:
@@ -97,7 +97,7 @@ class ObjectMove:
             key=self.key if continues_in_next_attempt else None,
         )
 
-    def unsettle(self) -> None:
+    def roll_back(self) -> None:
         """The attempt was rolled back: unless another one follows, the copy is deleted."""
         self.is_settled = False
 

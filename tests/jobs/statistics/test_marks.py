@@ -21,7 +21,7 @@ from hms_cache.jobs.statistics.data_files import (
 )
 from hms_cache.jobs.statistics.parameters import basic_statistics
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, statistics_of
-from hms_cache.store.rows.parameters import doubt_rows_counted_twice
+from hms_cache.store.rows.parameters import withdraw_double_counted
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
 
 TEXT = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
@@ -55,7 +55,7 @@ def test_a_metastore_reads_marks() -> None:
     """It withdraws the claim of an INSERT that has added its rows to a count of its own files."""
     before = {RECORDED: str(Mark(Figures(1, 10, 7, "x"), 3, "ab", 2)), "numRows": "3"}
     after = {**before, "numRows": "6", "numFiles": "1", "totalSize": "10", "COLUMN_STATS_ACCURATE": claiming("n")}
-    doubt_rows_counted_twice(before, after, are_files_listed=True)
+    withdraw_double_counted(before, after, are_files_listed=True)
     assert after == {"numRows": "6", "numFiles": "1", "totalSize": "10"}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hms_cache.jobs.statistics.data_files import SAMPLED, FigureLister, Figures, Sample, UnitFiles
 from hms_cache.jobs.statistics.parameters import basic_statistics, spark_statistics
 from hms_cache.jobs.statistics.plan import limit_work
-from hms_cache.jobs.statistics.reading import Portion, portions
+from hms_cache.jobs.statistics.reading import PartitionBatch, portions
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transform import estimated
 from tests.jobs.statistics.test_plan import work_of
@@ -80,4 +80,4 @@ def test_estimates_will_do_where_a_sample_is_wanted() -> None:
     assert estimate._replace(sample=sample).is_current and not estimate.is_current
     changed = exact._replace(recorded=Figures(2, 1_000, 5, "d"), sample=sample)
     assert not changed.is_current and changed.bytes_to_read == 300
-    assert portions(None, None, {None: changed}) == [Portion(None, sample=sample)]
+    assert portions(None, None, {None: changed}) == [PartitionBatch(None, sample=sample)]

@@ -22,11 +22,11 @@ from hms_cache.store.engine.read_plans import (
     Rows,
     attempt,
     carry_out,
+    combine_with_next,
     fetch,
     fetch_together,
     forget_waiting,
     side_by_side,
-    with_the_next,
 )
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from tests.databases import closing, count_statements
@@ -185,7 +185,7 @@ def test_a_plan_waits_for_one_that_asks_something(initialized_database: Database
         yield []
 
     with initialized_database.loading() as connection, count_statements(initialized_database) as seen:
-        waiting = with_the_next(connection, lambda: rounds(1))
+        waiting = combine_with_next(connection, lambda: rounds(1))
         with pytest.raises(ValueError, match="bad"):
             carry_out(connection, bad())
         assert carry_out(connection, rounds(1)) == waiting() == [0]
@@ -196,15 +196,15 @@ def test_a_plan_waits_for_one_that_asks_something(initialized_database: Database
 def test_a_plan_waits_for_the_next_one(initialized_database: Database) -> None:
     with initialized_database.loading() as connection:
         with count_statements(initialized_database) as seen:
-            waiting = with_the_next(connection, lambda: rounds(1))
+            waiting = combine_with_next(connection, lambda: rounds(1))
             assert carry_out(connection, rounds(2)) == [0, 0] and waiting() == waiting() == [0]
         assert seen.count == (6 if initialized_database.is_sqlite else 2)
-        assert with_the_next(connection, lambda: rounds(1))() == [0], "by itself"
-        left = with_the_next(connection, lambda: rounds(1))
+        assert combine_with_next(connection, lambda: rounds(1))() == [0], "by itself"
+        left = combine_with_next(connection, lambda: rounds(1))
         forget_waiting(connection)
         with pytest.raises(RuntimeError):
             left()
-        failing = with_the_next(connection, lambda: rounds(1))
+        failing = combine_with_next(connection, lambda: rounds(1))
         with pytest.raises(ValueError, match="late"):
             carry_out(connection, late())
         assert failing() == [0], "its answer came with what the other one failed on"
