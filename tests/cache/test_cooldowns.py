@@ -61,14 +61,14 @@ def held(server: Server) -> PartitionSet | None:
     return found if isinstance(found, PartitionSet) else None
 
 
-def test_a_rest_grows_while_the_table_is_lost_again_and_again() -> None:
-    rests = Cooldowns(shortest_times=1, longest_times=LENGTHENING * LENGTHENING)
+def test_a_cooldown_grows_while_the_table_is_lost_again_and_again() -> None:
+    cooldowns = Cooldowns(shortest_times=1, longest_times=LENGTHENING * LENGTHENING)
     now_s, lengths = 100.0, []
     for _ in range(4):
-        assert rests.is_over(T, now_s)
-        rests.begin(T, now_s, now_s + 1)
+        assert cooldowns.is_over(T, now_s)
+        cooldowns.begin(T, now_s, now_s + 1)
         ended_s = now_s = now_s + 1
-        while not rests.is_over(T, now_s):
+        while not cooldowns.is_over(T, now_s):
             now_s += 0.25
         lengths.append(now_s - ended_s)
     assert lengths == [1, LENGTHENING, LENGTHENING**2, LENGTHENING**2]
@@ -78,13 +78,13 @@ def test_a_rest_grows_while_the_table_is_lost_again_and_again() -> None:
     assert rests.is_over(T, now_s + 2)
 
 
-def test_rests_are_bounded() -> None:
-    rests = Cooldowns(1, 1)
+def test_cooldowns_are_bounded() -> None:
+    cooldowns = Cooldowns(1, 1)
     tables = [TableName(CATALOG, "d", f"t{number}") for number in range(MAX_REMEMBERED + 1)]
     for one in tables:
-        rests.begin(one, 0.0, 10.0)
-    assert rests.is_over(tables[0], 11.0)
-    assert not rests.is_over(tables[1], 11.0)
+        cooldowns.begin(one, 0.0, 10.0)
+    assert cooldowns.is_over(tables[0], 11.0)
+    assert not cooldowns.is_over(tables[1], 11.0)
 
 
 def test_changes_now_and_then_are_filled_in_at_once(here: Server, clock: ManualClock) -> None:
@@ -114,7 +114,7 @@ def test_refills_of_a_table_that_changes_all_the_time_take_a_small_part_of_it(he
     assert found.whole, "nothing that changed meanwhile is forgotten"
 
 
-def test_tables_that_rest_do_not_keep_others_waiting(here: Server, clock: ManualClock) -> None:
+def test_tables_with_a_cooldown_do_not_keep_others_waiting(here: Server, clock: ManualClock) -> None:
     here.objects.writes.tables.create_table(table("d", "u", KEYS))
     here.objects.writes.partitions.add_partitions(
         TableName(CATALOG, "d", "u"), [partition(table("d", "u"), ("a", "1"))]

@@ -55,7 +55,7 @@ class Names:
         return self.here.reasons()[-1]
 
 
-def test_they_rest_while_tables_come_and_go(servers: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_have_cooldowns_while_tables_come_and_go(servers: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     names = Names(servers, monkeypatch, LARGE)
     assert names.ask_for_absent() is Reason.MISS
     assert [names.ask_for_absent() for _ in range(3)] == [Reason.HIT] * 3
