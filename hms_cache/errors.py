@@ -54,7 +54,7 @@ class StartupError(HmsCacheError):
 class PortError(StartupError):
     """A port cannot be listened on."""
 
-    def __init__(self, where: str, error: OSError | UnicodeError, *, if_taken: str) -> None:
+    def __init__(self, where: str, error: OSError | UnicodeError, *, if_in_use: str) -> None:
         """Chooses the remedy by the kind of error.
 
         Another port does not help if the host name is misspelt, or if the address belongs to another machine, as often
@@ -62,15 +62,15 @@ class PortError(StartupError):
 
         :param where: the address, and what it is for.
         :param error: a UnicodeError if the text cannot be a host name.
-        :param if_taken: what to do if another program uses the port.
+        :param if_in_use: what to do if another program uses the port.
         """
         number = getattr(error, "errno", None)
         if isinstance(error, socket.gaierror | UnicodeError) or number == errno.EADDRNOTAVAIL:
             remedy = "The host has to be a name or an address of this machine; 0.0.0.0 stands for all of its addresses."
         elif number == errno.EACCES:
-            remedy = "Ports below 1024 are for root or a process with CAP_NET_BIND_SERVICE. " + if_taken
+            remedy = "Ports below 1024 are for root or a process with CAP_NET_BIND_SERVICE. " + if_in_use
         else:
-            remedy = if_taken
+            remedy = if_in_use
         super().__init__(f"cannot listen on {where}: {getattr(error, 'strerror', None) or error}", remedy=remedy)
 
 

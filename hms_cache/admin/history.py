@@ -64,7 +64,7 @@ class History:
         counts = [new - earlier for new, earlier in zip(now.durations, old, strict=True)]
         poller, cache = self._sources.poller, self._sources.cache
         p99_s = quantile_s(counts, 0.99) if sum(counts) > 0 else None
-        taken = Sample(
+        sample = Sample(
             at_s=self._sources.clock.epoch_s(),
             calls_per_s=max(0.0, now.calls - before.calls) / seconds,
             hit_rate=(now.hits - before.hits) / reads if reads > 0 else None,
@@ -75,7 +75,7 @@ class History:
             lag=max(0, last_log_end(self._sources, self._probe) - poller.statistics().position) if poller else 0,
         )
         with self._lock:
-            self._samples.append(taken)
+            self._samples.append(sample)
 
     def samples(self) -> tuple[Sample, ...]:
         """The kept samples."""

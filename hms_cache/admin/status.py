@@ -221,7 +221,7 @@ def lease_status(sources: AdminSources) -> LeaseStatus | None:
         left_s=round(view.lease_left_s, 3),
         open_writes=view.intents,
         alarm=view.alarm,
-        asks_again_in_s=round(membership.asks_again_in_s, 3),
+        asks_again_in_s=round(membership.next_lease_request_in_s, 3),
         waits=membership.writes.waits,
         revocations=membership.writes.revocations.count,
         acknowledgements_given=membership.acknowledgements,

@@ -31,7 +31,7 @@ _REPORT_INTERVAL_S = 60.0
 """Minimum time between log lines about lost audit lines."""
 
 
-class _Losses:
+class _LostLines:
     """Counts audit lines that could not be written. Changed only by the thread that writes audit lines; read by any."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class _Losses:
             _log.error("audit lines are lost: %s cannot be written: %s (%d so far)", where, error, self.count)
 
 
-_losses = _Losses()
+_losses = _LostLines()
 
 
 def lost_lines() -> int:

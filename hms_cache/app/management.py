@@ -198,7 +198,7 @@ def _opened(open_socket: Callable[[str, int], socket.socket], host: str, port: i
         raise PortError(
             f"{host}:{port}, the management port",
             error,
-            if_taken="Choose another: --set admin.port=0 picks a free one, --set admin.enabled=false leaves it out.",
+            if_in_use="Choose another: --set admin.port=0 picks a free one, --set admin.enabled=false leaves it out.",
         ) from error
 
 

@@ -377,7 +377,7 @@ class Service:
             raise PortError(
                 error.where,
                 error.error,
-                if_taken=OTHER_SERVER,
+                if_in_use=OTHER_SERVER,
             ) from error
         starting.callback(_stop, server, loop, settings.drain_timeout_s + _STOP_MARGIN_S)
         if self._heartbeat is not None:

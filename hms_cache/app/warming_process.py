@@ -176,11 +176,11 @@ class SharedWarming:
     def take(self, worker: int) -> list[WarmingProcess]:
         """Called in a worker: returns the processes that read for it, and closes the ends of others. None are left for
         a successor of this worker."""
-        taken = [end for ends in self._ends if (end := ends[worker]) is not None]
+        own_ends = [end for ends in self._ends if (end := ends[worker]) is not None]
         for end in self._open_ends():
-            if end not in taken:
+            if end not in own_ends:
                 end.close()
-        return [WarmingProcess(one) for one in taken]
+        return [WarmingProcess(one) for one in own_ends]
 
     def close_ends_of(self, worker: int) -> None:
         """Called in the parent: closes its copies of the worker's ends, which then close with the worker."""

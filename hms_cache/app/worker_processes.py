@@ -485,4 +485,4 @@ def _hold_port(host: str, port: int) -> socket.socket:
     try:
         return holding_socket(host, port)
     except (OSError, UnicodeError) as error:
-        raise PortError(f"{host}:{port}", error, if_taken=OTHER_SERVER) from error
+        raise PortError(f"{host}:{port}", error, if_in_use=OTHER_SERVER) from error

@@ -63,7 +63,7 @@ class Bearer(NamedTuple):
     rights: frozenset[str]
 
 
-class _Kept(NamedTuple):
+class _CachedToken(NamedTuple):
     """A checked token."""
 
     bearer: Bearer
@@ -88,7 +88,7 @@ class BearerTokens:
         self._now_s = now_s
         self._lock = threading.Lock()
         """Guards `_kept`."""
-        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+        self._kept: OrderedDict[bytes, _CachedToken] = OrderedDict()
         """By digest, least recently used first."""
         self.kept_bytes = 0
 
@@ -157,10 +157,10 @@ class BearerTokens:
             raise AuthenticationError(f"the token's claim {self._options.user_claim!r} is not a user's name")
         identity = Identity(user, str(claims.get("sub", user)), MECHANISM, groups=self._groups(claims))
         bearer = Bearer(identity, rights_in(claims, self._options.rights_claim))
-        self._keep(_digest(token), _Kept(bearer, float(claims["exp"]) + self._options.leeway_s, generation))
+        self._keep(_digest(token), _CachedToken(bearer, float(claims["exp"]) + self._options.leeway_s, generation))
         return bearer
 
-    def _keep(self, digest: bytes, kept: _Kept) -> None:
+    def _keep(self, digest: bytes, kept: _CachedToken) -> None:
         size_bytes = kept.size_bytes
         with self._lock:
             self._forget(digest)

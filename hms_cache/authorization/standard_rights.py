@@ -15,14 +15,14 @@ from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, AccessCheck,
 
 ADMIN = "admin"
 OWNER = "OWNER"
-"""The word of a right for ownership of the object."""
+"""The privilege of a right for ownership of the object."""
 
 SHARED = "SHARED"
-"""The word of a right for a database owned by the role `public`: everybody may create tables in it, but has no other
-rights of an owner."""
+"""The privilege of a right for a database owned by the role `public`: everybody may create tables in it, but has no
+other rights of an owner."""
 
 COLUMN = "COLUMN"
-"""The word of a right for a grant of any kind on one of the table's columns."""
+"""The privilege of a right for a grant of any kind on one of the table's columns."""
 
 FACTS = frozenset({OWNER, SHARED, COLUMN})
 """Words that the catalog itself uses. As names of granted privileges, which may be any text, they have no meaning."""
@@ -53,7 +53,7 @@ MAX_TABLES_TOGETHER = 1_000
 """With more tables than this, all tables of the database are read."""
 
 _DATA = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE"})
-_WORDS = {
+_PRIVILEGES = {
     Action.READ: frozenset({*_DATA, OWNER, SHARED, COLUMN}),
     Action.WRITE: frozenset({"INSERT", OWNER}),
     Action.UPDATE: frozenset({"UPDATE", OWNER}),
@@ -62,8 +62,8 @@ _WORDS = {
     Action.ALTER: frozenset({OWNER}),
     Action.DROP: frozenset({OWNER}),
 }
-"""For each action on an existing table, the words of which one is required. An existing table is not created again, but
-whoever may create it may lock it."""
+"""For each action on an existing table, the privileges of which one is required. An existing table is not created
+again, but whoever may create it may lock it."""
 
 
 _OF_ITSELF = frozenset({OWNER, SHARED})
@@ -73,7 +73,7 @@ _OF_ITSELF = frozenset({OWNER, SHARED})
 class Right(NamedTuple):
     """A right of a user on an object, direct or through a role."""
 
-    word: str
+    privilege: str
     """A privilege in upper case, OWNER, SHARED or COLUMN."""
     of: SecuredObject
     """METASTORE: a global right."""
@@ -200,12 +200,12 @@ class StandardDecisionSource:
             return action is Action.DROP and self._may_drop(of, found)
         if action in (Action.CREATE, Action.ALTER) and of not in found.tables:
             # For a new table, or the new name of a renamed one.
-            return any(Right(word, database, True) in found.on(database) for word in (OWNER, SHARED))
-        words = _WORDS[action]
-        if any(right.word in words for right in found.on(of)):
+            return any(Right(privilege, database, True) in found.on(database) for privilege in (OWNER, SHARED))
+        privileges = _PRIVILEGES[action]
+        if any(right.privilege in privileges for right in found.on(of)):
             return True
         wider = (*found.on(database), *found.on(METASTORE))
-        return any(right.word in words and right.word not in _OF_ITSELF for right in wider)
+        return any(right.privilege in privileges and right.privilege not in _OF_ITSELF for right in wider)
 
     def _may_drop(self, database: SecuredObject, found: _IndexedRights) -> bool:
         """Whether the user may drop the database with its content: requires ownership of the database and of each
@@ -235,10 +235,10 @@ class StandardDecisionSource:
             return True
         if of.catalog is None:
             return False
-        words = set() if of.table is None else {OWNER}
+        privileges = set() if of.table is None else {OWNER}
         if privilege is not None and privilege.upper() not in FACTS:
-            words.add(privilege.upper())
-        return any(right.word in words and right.grantable for right in found.on(of))
+            privileges.add(privilege.upper())
+        return any(right.privilege in privileges and right.grantable for right in found.on(of))
 
     def _around(self, of: SecuredObject, *, existing: bool = False) -> _IndexedRights:
         """The rights that are relevant for an object."""

@@ -118,7 +118,7 @@ class Membership:
         """Whether it has failed since the last success."""
 
     @property
-    def asks_again_in_s(self) -> float:
+    def next_lease_request_in_s(self) -> float:
         """Seconds until it asks for another lease; 0: it has one, or is asking."""
         return max(0.0, self._lease_from_s - self._clock())
 
@@ -205,7 +205,7 @@ class Membership:
         if is_due:
             self.writes.announce_again()
             self._renew()
-            self.writes.settle(self._read_position)
+            self.writes.resolve_unknown(self._read_position)
             self._fence_overdue()
             self._forget()
         self._catch_up(is_due=is_due)

@@ -109,7 +109,7 @@ class Transport:
         except (OSError, UnicodeError) as error:
             self._end_loop()
             raise PortError(
-                f"{host}:{port} for other members", error, if_taken="Choose another lease.port; 0 picks a free one."
+                f"{host}:{port} for other members", error, if_in_use="Choose another lease.port; 0 picks a free one."
             ) from error
         return int(self._server.sockets[0].getsockname()[1])
 

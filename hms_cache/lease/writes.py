@@ -304,7 +304,7 @@ class LeaseWrites:
                 self._doubtful.append(write)
         self._state.changed.set()
 
-    def settle(self, read_position: Callable[[], int]) -> None:
+    def resolve_unknown(self, read_position: Callable[[], int]) -> None:
         """Finds out about writes of unknown outcome: fences this server's row, which waits for a transaction that still
         has it locked, and then reads the log's end.
 

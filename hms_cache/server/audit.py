@@ -163,8 +163,8 @@ class AuditLog:
                         self._changed.wait_for(lambda: self._ended, GATHERING_S)
                 if not self._lines:
                     return
-                taken, self._lines = self._lines, deque()
-            for user, address, command, fields, weight in taken:
+                drained, self._lines = self._lines, deque()
+            for user, address, command, fields, weight in drained:
                 # A line counts until it is written: writing may be what takes long.
                 audit_log.info("%s", self._line(user, address, command, fields))
                 with self._changed:

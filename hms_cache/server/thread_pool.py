@@ -423,9 +423,9 @@ class ThreadPool:
         with self._lock:
             if not self._end(done, group):
                 return None
-            taken: list[_Waiting] = []
+            dequeued: list[_Waiting] = []
             group = None
-            while not taken:
+            while not dequeued:
                 while not self._waiting and not self._postponed:
                     if self._closed:
                         return None
@@ -442,24 +442,24 @@ class ThreadPool:
                         continue
                     if first.is_large:
                         self._large.add(first.token)
-                    taken, group = [first], None
+                    dequeued, group = [first], None
                     break
                 group, gathering = first, self._gathering[first]
                 self._carried_out[group] = threading.get_ident()
                 self._linger(group, bell)
-                taken = [gathering.popleft() for _ in range(min(len(gathering), group.most))]
-                if not taken:  # all of them were given up
+                dequeued = [gathering.popleft() for _ in range(min(len(gathering), group.most))]
+                if not dequeued:  # all of them were given up
                     del self._carried_out[group]
                     del self._gathering[group]
             me, now_s = threading.get_ident(), time.monotonic()
-            for one in taken:
+            for one in dequeued:
                 self._running[one.token] = me
                 self._waited_s += now_s - one.since_s
-            self._begun += len(taken)
+            self._begun += len(dequeued)
         if self._observe_wait is not None:
-            for one in taken:
+            for one in dequeued:
                 self._observe_wait(self.name, now_s - one.since_s)
-        return taken, group
+        return dequeued, group
 
     def _linger(self, group: Group, bell: threading.Lock) -> None:
         """Under the lock, which is released during the wait: waits for further calls of the group."""

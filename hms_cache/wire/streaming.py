@@ -123,7 +123,7 @@ class MessageStream:
         self._empty_objects = 0
         self._piece_bytes = _FIRST_PIECE_BYTES
         self._piece_began_s = 0.0
-        self._taken_at_once_bytes = 0
+        self._received_at_once_bytes = 0
         self._is_slow = False
         """Whether the bytes since the last count took longer than ordinary requests: then they will be counted."""
 
@@ -220,7 +220,7 @@ class MessageStream:
         them."""
         duration_s = thread_time() - self._piece_began_s
         self._uncounted_s += duration_s
-        if duration_s * _ORDINARY_BYTES_PER_OBJECT > self.object_s * self._taken_at_once_bytes:
+        if duration_s * _ORDINARY_BYTES_PER_OBJECT > self.object_s * self._received_at_once_bytes:
             self._is_slow = True
         stops = self._waiting_bytes < needed - len(partial)
         if stops or not self._counts or self._read_bytes - self._counted_bytes >= _COUNTED_BYTES:
@@ -276,7 +276,7 @@ class MessageStream:
             self._read_bytes += len(piece)
             self._waiting_bytes -= len(piece)
         data = b"".join(taken)
-        self._taken_at_once_bytes = len(data)
+        self._received_at_once_bytes = len(data)
         self._piece_began_s = thread_time()
         return BytesIO(data)
 
@@ -355,24 +355,24 @@ class _Transport:
         return self._stream.refill(partial, needed)
 
 
-class _Nothing:
+class _EmptyStruct:
     """A struct without fields, one block of memory."""
 
     __slots__ = ()
     thrift_spec = ()
 
 
-class _Nothings:
+class _EmptyStructs:
     """A struct with a list of them."""
 
-    thrift_spec = (None, (1, TType.LIST, "all", (TType.STRUCT, [_Nothing, _Nothing.thrift_spec], False), None))
+    thrift_spec = (None, (1, TType.LIST, "all", (TType.STRUCT, [_EmptyStruct, _EmptyStruct.thrift_spec], False), None))
 
 
 class _OneAtATime(MessageStream):
     """Records how many blocks each portion with one empty struct takes, as counted."""
 
     def __init__(self, portions: int) -> None:
-        super().__init__(BINARY, [_Nothings, _Nothings.thrift_spec], 1 << 20, 1 << 20)
+        super().__init__(BINARY, [_EmptyStructs, _EmptyStructs.thrift_spec], 1 << 20, 1 << 20)
         self._counts = self._is_slow = True
         self.blocks = [0] * portions
         self.counted = 0
@@ -409,7 +409,7 @@ def _object_s() -> float:
     many = 200
     least_s = _MAX_UNCOUNTED_S
     for _ in range(5):  # the first time the processor's caches are empty
-        stream = MessageStream(BINARY, [_Nothings, _Nothings.thrift_spec], 1 << 20, 1 << 20)
+        stream = MessageStream(BINARY, [_EmptyStructs, _EmptyStructs.thrift_spec], 1 << 20, 1 << 20)
         stream.push(bytes([TType.LIST, 0, 1, TType.STRUCT]) + many.to_bytes(4, "big"))
         stream.resume()
         stream._piece_bytes = many

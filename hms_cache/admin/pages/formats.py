@@ -35,7 +35,7 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 86_400:.1f} d"
 
 
-def moment(epoch_s: float | None) -> str:
+def timestamp(epoch_s: float | None) -> str:
     """A time in UTC, to the second."""
     return "never" if epoch_s is None else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(epoch_s))
 

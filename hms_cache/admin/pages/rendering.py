@@ -32,7 +32,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "size": formats.size,
         "duration": formats.duration,
-        "moment": formats.moment,
+        "timestamp": formats.timestamp,
         "percent": formats.percent,
         "number": formats.number,
         "segment": segment,

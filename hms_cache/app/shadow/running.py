@@ -81,7 +81,7 @@ async def _serve(bind: Address, proxy: Proxy, announce: Callable[[Address], None
     try:
         address = await proxy.start(bind.host, bind.port)
     except (OSError, UnicodeError) as error:
-        raise PortError(str(bind), error, if_taken="Choose another address with --listen.") from error
+        raise PortError(str(bind), error, if_in_use="Choose another address with --listen.") from error
     try:
         announce(address)
         async with asyncio.timeout(duration_s):

@@ -24,7 +24,7 @@ from hms_cache.cache.entries import (
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
-from hms_cache.cache.verification.verify_tables import Held, read_table, table_differences
+from hms_cache.cache.verification.verify_tables import EntryCopy, read_table, table_differences
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.snapshots import StoreReads
@@ -120,7 +120,7 @@ class _Comparison:
     def compare_database(self, key: DatabaseName) -> None:
         """Compares the database itself, and the complete sets of names of its tables and functions (P6)."""
 
-        def read(held: Held) -> dict[Facet, Any]:
+        def read(held: EntryCopy) -> dict[Facet, Any]:
             try:
                 stored: dict[Facet, Any] = {Facet.DATABASE: self._store.databases.get_database(DatabaseName(*key))}
             except NoSuchObjectException:
@@ -140,7 +140,7 @@ class _Comparison:
     def compare_catalog(self, key: CatalogKey) -> None:
         """Compares the complete list of its databases' names (P6)."""
 
-        def read(_held: Held) -> dict[Facet, Any]:
+        def read(_held: EntryCopy) -> dict[Facet, Any]:
             try:
                 return {Facet.DATABASE_NAMES: self._store.databases.get_database_names(key)}
             except NoSuchObjectException:
@@ -151,7 +151,9 @@ class _Comparison:
             self.report.compared["catalogs"] += 1
             self.report.differences.extend(_plain_differences(key, *found))
 
-    def _compare(self, key: Key, facets: frozenset[Facet], read: Callable[[Held], T]) -> tuple[Held, T] | None:
+    def _compare(
+        self, key: Key, facets: frozenset[Facet], read: Callable[[EntryCopy], T]
+    ) -> tuple[EntryCopy, T] | None:
         """The entry and what the database has, at one position; None if something happened meanwhile.
 
         Kept replies are compared here, since they, too, are of that position.
@@ -192,7 +194,7 @@ class _Comparison:
         return held, stored
 
 
-def _copy(entry: Entry) -> Held:
+def _copy(entry: Entry) -> EntryCopy:
     """Under the lock. Structs do not change, what grows in place is copied, and partitions are decoded without the
     lock."""
     facets: dict[Facet, Any] = {**entry.facets}
@@ -203,7 +205,7 @@ def _copy(entry: Entry) -> Held:
             }
     partitions = facets.get(Facet.PARTITIONS)
     held = partitions if isinstance(partitions, PartitionSet) else None
-    return Held(
+    return EntryCopy(
         facets=facets,
         tag=entry.tag,
         is_transactional=entry.is_transactional,
@@ -213,7 +215,7 @@ def _copy(entry: Entry) -> Held:
     )
 
 
-def _plain_differences(label: str, held: Held, stored: dict[Facet, Any]) -> Iterable[str]:
+def _plain_differences(label: str, held: EntryCopy, stored: dict[Facet, Any]) -> Iterable[str]:
     for facet, value in held.facets.items():
         if value != stored.get(facet):
             yield f"{label}: {facet.value} differ: held {value}, database {stored.get(facet)}"

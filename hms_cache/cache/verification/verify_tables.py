@@ -36,7 +36,7 @@ Statistics = Mapping[Facet, Mapping[tuple[Any, ...], Any]]
 
 
 @frozen
-class Held:
+class EntryCopy:
     """A copy of an entry."""
 
     facets: Mapping[Facet, Any]
@@ -73,7 +73,7 @@ class Stored:
     statistics: Statistics = field(default_factory=dict)
 
 
-def read_table(store: StoreReads, key: TableName, held: Held) -> Stored:
+def read_table(store: StoreReads, key: TableName, held: EntryCopy) -> Stored:
     """Within a snapshot. Raises DatabaseUnavailable."""
     try:
         table = store.tables.get_table(TableName(*key))
@@ -120,7 +120,7 @@ def _read_statistics(
         return None
 
 
-def table_differences(key: TableName, held: Held, stored: Stored) -> Iterator[str]:
+def table_differences(key: TableName, held: EntryCopy, stored: Stored) -> Iterator[str]:
     """A text for each."""
     label = ".".join(key)
     if stored.table is None:
@@ -144,7 +144,7 @@ def table_differences(key: TableName, held: Held, stored: Stored) -> Iterator[st
         yield from _partition_differences(label, structs, named, held.whole)
 
 
-def _own_differences(label: str, held: Held, stored: Stored, table: Table) -> Iterator[str]:
+def _own_differences(label: str, held: EntryCopy, stored: Stored, table: Table) -> Iterator[str]:
     """The table, what decides how it is read, and its tag."""
     if Facet.EXCLUDED in held.facets and stored.is_allowed:
         yield f"{label}: it is kept out of the cache, and neither it nor its database has a property that says so"

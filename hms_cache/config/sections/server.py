@@ -301,15 +301,15 @@ class ServerSettings(Section):
 
     @model_validator(mode="after")
     def _ports_are_possible(self) -> Self:
-        taken: set[tuple[str, int]] = set()
+        in_use: set[tuple[str, int]] = set()
         for index, one in enumerate(self.ports()):
             name = f"listeners[{index - 1}]: " if index else ""
             problem = problem_of_mechanisms(one.mechanisms, one.transport_mode)
             if problem is not None:
                 raise ValueError(f"{name}{problem}")
-            if one.port and ((one.host, one.port) in taken):
+            if one.port and ((one.host, one.port) in in_use):
                 raise ValueError(f"{name}port {one.port} is used twice")
-            taken.add((one.host, one.port))
+            in_use.add((one.host, one.port))
         return self
 
     def ports(self) -> tuple[ServerSettings, ...]:

@@ -87,9 +87,9 @@ def without_data(unknown: DataFrame, listed: DataFrame, roots: DataFrame) -> Dat
     holding = data.unionByName(roots.select(*owner, "place")).withColumn("place", f.explode(_at_and_above("place")))
     inside = unknown.select("place").distinct().withColumn("above", f.explode(_at_and_above("place")))
     inside = inside.join(data.withColumnRenamed("place", "above"), "above").select(*owner, "place")
-    taken = holding.unionByName(inside).join(unknown.select("place").distinct(), "place", "left_semi").distinct()
-    of_own = taken.withColumn("is_own", f.lit(True))
-    of_any = taken.select("place").distinct().withColumn("is_in_use", f.lit(True))
+    in_use = holding.unionByName(inside).join(unknown.select("place").distinct(), "place", "left_semi").distinct()
+    of_own = in_use.withColumn("is_own", f.lit(True))
+    of_any = in_use.select("place").distinct().withColumn("is_in_use", f.lit(True))
     judged = unknown.join(of_own, [*owner, "place"], "left").join(of_any, "place", "left")
     is_free = (
         f.when(judged["kind"] == UNREGISTERED, judged["is_own"].isNull())

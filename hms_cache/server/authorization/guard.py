@@ -278,8 +278,8 @@ def _check_grants(decisions: Decisions, method: str, arguments: Any, session: Se
         if reference is not None and reference.objectType in _OBJECTS_OF_GRANTS and reference.dbName:
             has_table = reference.objectType != HiveObjectType.DATABASE
             of = secured(reference.catName, reference.dbName, (reference.objectName or "") if has_table else None)
-        words = str((info.privilege if info is not None else None) or "").split(",")
-        requested = {(None if revokes else word.strip(), of) for word in words} - allowed
+        privileges = str((info.privilege if info is not None else None) or "").split(",")
+        requested = {(None if revokes else privilege.strip(), of) for privilege in privileges} - allowed
         if not all(decisions.may_grant(*one) for one in requested):
             raise AccessDenied(_denied(session, "change grants on", str(of)))
         allowed |= requested

@@ -95,7 +95,7 @@ class Requests(h11.Connection):
         try:
             event = super().next_event()
         except h11.RemoteProtocolError as error:
-            text = f"not a request of HTTP: {_in_plain_words(str(error))}"
+            text = f"not a request of HTTP: {_without_python_types(str(error))}"
             raise h11.RemoteProtocolError(text, error.error_status_hint or 400) from error
         if isinstance(event, h11.Request):
             self._header.begin()
@@ -140,7 +140,7 @@ def _lines(buffered: bytes, max_header_bytes: int) -> int:
     return buffered.count(b"\n", 0, end.start() if end else len(buffered))
 
 
-def _in_plain_words(text: str) -> str:
+def _without_python_types(text: str) -> str:
     """Without the names of Python's types."""
     plain = _PYTHONS_BYTES.sub(lambda found: found["array"] or found["bytes"], text)
     return plain if len(plain) <= _MAX_SHOWN else f"{plain[:_MAX_SHOWN]}…"

@@ -185,11 +185,11 @@ def without_claims_about_columns(parameters: dict[str, str], columns: Collection
     To be used whenever statistics are deleted: a claim without statistics says that there are no rows, and a merge
     would then store its part as the whole. Returns the same object if there is no such claim.
     """
-    taken_back = [name for name in accurate_columns(parameters) if not columns or name.lower() in columns]
-    if not taken_back:
+    withdrawn = [name for name in accurate_columns(parameters) if not columns or name.lower() in columns]
+    if not withdrawn:
         return parameters
     after = dict(parameters)
-    remove_columns_from_accuracy(after, taken_back)
+    remove_columns_from_accuracy(after, withdrawn)
     return after
 
 

@@ -187,8 +187,8 @@ def _read_revocable(connection: Connection, target: Target, grants: Sequence[Hiv
     for grant_id, option, column_name, *principal, privilege, authorizer in connection.execute(of_these):
         one = _Grant(grant_id, bool(option))
         for on in {column_name, None}:
-            for who in {authorizer, None}:
-                held.setdefault((on, *principal, privilege, who), deque()).append(one)
+            for either in {authorizer, None}:
+                held.setdefault((on, *principal, privilege, either), deque()).append(one)
     return held
 
 
@@ -309,8 +309,8 @@ def _principal(grant: HiveObjectPrivilege) -> tuple[str | None, str]:
 def _note(held: _Held, by: tuple[Any, ...], authorizer: str | None, privilege: str) -> None:
     """`by`: column, principal name and type, grantor."""
     *key, grantor = by
-    for who in {authorizer, None}:
-        held.setdefault((*key, who, (grantor or "").lower()), set()).add(privilege)
+    for either in {authorizer, None}:
+        held.setdefault((*key, either, (grantor or "").lower()), set()).add(privilege)
 
 
 def _of(held: _Held, by: tuple[Any, ...], authorizer: str | None) -> set[str]:

@@ -118,9 +118,13 @@ def _rights(
 
 
 def _privileges(text: str | None) -> list[str]:
-    """The words of a privilege, which may be any text, except those with a special meaning here."""
-    words = (text or "").upper().split(",")
-    return ["SELECT", "INSERT", "UPDATE", "DELETE"] if "ALL" in words else [one for one in words if one not in FACTS]
+    """The privileges in a text, which may be any text, except those with a special meaning here."""
+    privileges = (text or "").upper().split(",")
+    return (
+        ["SELECT", "INSERT", "UPDATE", "DELETE"]
+        if "ALL" in privileges
+        else [one for one in privileges if one not in FACTS]
+    )
 
 
 def _of_few(names: list[str], within: SecuredObject, possible: list[str]) -> Iterator[Select[Any]]:
@@ -178,26 +182,26 @@ def _grants(
     level: Level, place: tuple[Any, Any, Any], names: list[str], conditions: list[ColumnElement[bool]]
 ) -> Select[Any]:
     grants = level.table.c
-    word = COLUMN if level is TABLE_COLUMN else level.privilege
+    privilege = COLUMN if level is TABLE_COLUMN else level.privilege
     return (
-        _select(place, word, grants.GRANT_OPTION, (grants.PRINCIPAL_NAME, grants.PRINCIPAL_TYPE))
+        _select(place, privilege, grants.GRANT_OPTION, (grants.PRINCIPAL_NAME, grants.PRINCIPAL_TYPE))
         .select_from(level.source)
         .where(grants.PRINCIPAL_NAME.in_(names), *conditions)
     )
 
 
-def _select(place: tuple[Any, Any, Any], word: Any, grantable: Any, principal: tuple[Any, Any]) -> Select[Any]:
+def _select(place: tuple[Any, Any, Any], privilege: Any, grantable: Any, principal: tuple[Any, Any]) -> Select[Any]:
     """One branch of the union. Texts are cast, since columns of different collations cannot be combined.
 
-    `word`: one of FACTS, or the column of the privilege.
+    `privilege`: one of FACTS, or the column of the privilege.
     """
     catalog, database, table = (cast(name, _NAME) for name in place)
-    is_fact = isinstance(word, str)
+    is_fact = isinstance(privilege, str)
     return select(
         catalog.label("catalog_name"),
         database.label("database_name"),
         table.label("table_name"),
-        cast(literal_column(f"'{word}'") if is_fact else word, _NAME).label("word"),
+        cast(literal_column(f"'{privilege}'") if is_fact else privilege, _NAME).label("word"),
         literal_column("0" if is_fact else "1").label("is_explicit"),
         grantable.label("grantable"),
         cast(principal[0], _NAME).label("principal"),

@@ -246,15 +246,15 @@ def delete_partition_statistics(
     partitions that had some."""
     statistics = PART_COL_STATS.c
     statement = select(statistics.CS_ID, statistics.PART_ID, statistics.COLUMN_NAME).where(in_ids(statistics.PART_ID))
-    of_whom: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if engine is not None:
         statement = statement.where(of_engine(PART_COL_STATS, features_of(transaction.connection), engine))
-        of_whom["engine"] = engine
+        values["engine"] = engine
     had: set[int] = set()
     doomed: list[int] = []
     wanted = frozenset(columns)
     for batch in batches(sorted(part_ids), IDS_IN_A_STATEMENT):
-        for cs_id, part_id, column in transaction.connection.execute(statement, {"ids": list(batch), **of_whom}):
+        for cs_id, part_id, column in transaction.connection.execute(statement, {"ids": list(batch), **values}):
             if not wanted or column in wanted:
                 had.add(part_id)
                 doomed.append(cs_id)

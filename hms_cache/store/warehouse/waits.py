@@ -34,7 +34,7 @@ class Answer(Protocol):
         ...
 
 
-class Held(Protocol):
+class PendingChange(Protocol):
     """A change that all attempts of a write share: made once, and settled or undone when the write ends."""
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class FileWaits:
 
         self._rounds = 0
         self._kept: dict[Hashable, Answer] = {}
-        self._held: dict[Hashable, Held] = {}
+        self._held: dict[Hashable, PendingChange] = {}
         self._given: dict[Hashable, Answer] = {}
         """Results of this attempt that did not take long."""
 
@@ -96,11 +96,11 @@ class FileWaits:
         if not answer.changes_files:
             self._given[key] = answer
 
-    def hold(self, key: Hashable, change: Held) -> None:
+    def hold(self, key: Hashable, change: PendingChange) -> None:
         """Keeps a change for the next attempts that a rollback of this one does not undo."""
         self._held[key] = change
 
-    def held(self, key: Hashable) -> Held | None:
+    def held(self, key: Hashable) -> PendingChange | None:
         """The change of an earlier attempt, or of this one."""
         return self._held.get(key)
 

@@ -69,7 +69,7 @@ def test_who_has_that_name_has_the_rights_of_its_groups(
 
     def rights(groups: set[str], *of: str) -> tuple[set[str], set[str]]:
         found = stores.rights.rights(name, SecuredObject(*of), frozenset(groups))
-        return set(found.roles), {right.word for right in found.rights}
+        return set(found.roles), {right.privilege for right in found.rights}
 
     assert rights({"g", name}, "hive", "d", "t") == ({"public", "r"}, {"SELECT"})
     assert rights({name}, "hive", "d", "t") == ({"public"}, set())
