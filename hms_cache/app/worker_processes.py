@@ -154,7 +154,7 @@ class _Workers:
 
         Raises HmsCacheError if one of them did not end in order.
         """
-        while self._is_any_left():
+        while self._is_any_running():
             self._handle_signals(self._signals.received(self._pause_s()))
             self._fill_places()
             self._end_hanging()
@@ -192,7 +192,7 @@ class _Workers:
             elif now_s >= self._ending[process]:
                 os.kill(process, signal.SIGKILL)
 
-    def _is_any_left(self) -> bool:
+    def _is_any_running(self) -> bool:
         """Collects workers that have ended first: their signal may have been received already."""
         self._reap()
         return bool(self._running or self._due)
@@ -285,7 +285,7 @@ class _Workers:
     def _give_up(self) -> None:
         """Ends all workers, including those that serve already."""
         self._stop()
-        while self._is_any_left():
+        while self._is_any_running():
             self._signals.received()
 
     def _stop(self) -> None:

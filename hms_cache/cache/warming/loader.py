@@ -170,7 +170,7 @@ class Loader:
                 self.discarded += 1
             for key in slots:
                 self._renew_block(key)
-            return kept and not found.leaves_out
+            return kept and not found.lacks_name_lists
         finally:
             for slot in slots.values():
                 self._cache.end_load(slot)

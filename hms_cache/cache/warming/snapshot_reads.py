@@ -146,7 +146,7 @@ class SnapshotRead:
     loaded: list[Loaded]
     highest_id: int | None
     server_identity: str = ""
-    leaves_out: bool = False
+    lacks_name_lists: bool = False
     """Whether lists of names that an answer needs were not read, because they have a cooldown (`NameListCooldowns`)."""
 
 
@@ -200,7 +200,7 @@ class SnapshotReads:
             loaded = opened.read(wanted)
             fence, server_identity = snapshot()
             highest_id = self._store.get_highest_table_id() if self._wants_highest_id(fence) else None
-            return SnapshotRead(fence, loaded, highest_id, server_identity, opened.leaves_out)
+            return SnapshotRead(fence, loaded, highest_id, server_identity, opened.lacks_name_lists)
 
 
 def _with_pauses(pages: Iterator[Page]) -> Iterator[Page]:
@@ -231,7 +231,7 @@ class OpenSnapshot:
         is_few: bool = False,
         name_list_cooldowns: NameListCooldowns | None = None,
     ) -> None:
-        self.leaves_out = False
+        self.lacks_name_lists = False
         """See `SnapshotRead`."""
         self._name_list_cooldowns = name_list_cooldowns
         self._store = store
@@ -322,7 +322,7 @@ class OpenSnapshot:
         """Only complete lists of names show that a table does not exist (P6). During a cooldown, the database
         decides."""
         if self._name_list_cooldowns is not None and not self._name_list_cooldowns.is_over(key):
-            self.leaves_out = True
+            self.lacks_name_lists = True
             return []
         return self._read(Wanted(key, Facet.TABLE_NAMES))
 

@@ -9,13 +9,13 @@ from hms_cache.store.schema.column_types import BIGINT, INTEGER, LONG_TEXT
 from hms_cache.store.schema.definition import all_required, column, columns, identifier, required, table
 from hms_cache.store.schema.keys import index, primary_key
 from hms_cache.store.schema.text_types import (
+    LATIN1_128,
     STRING_128,
     STRING_256,
     STRING_4000,
-    WORD_128,
+    latin1_string,
     plane_string,
     string,
-    word_string,
 )
 
 NOTIFICATION_LOG = table(
@@ -43,8 +43,8 @@ NOTIFICATION_SEQUENCE = table(
 TXN_WRITE_NOTIFICATION_LOG = table(
     "TXN_WRITE_NOTIFICATION_LOG",
     *all_required(BIGINT, "WNL_ID", "WNL_TXNID", "WNL_WRITEID"),
-    required("WNL_DATABASE", WORD_128),
-    required("WNL_TABLE", word_string(256)),
+    required("WNL_DATABASE", LATIN1_128),
+    required("WNL_TABLE", latin1_string(256)),
     required("WNL_PARTITION", plane_string(767)),
     required("WNL_TABLE_OBJ", LONG_TEXT),
     *columns(LONG_TEXT, "WNL_PARTITION_OBJ", "WNL_FILES"),

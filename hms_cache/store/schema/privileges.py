@@ -9,7 +9,7 @@ from sqlalchemy import Column, Table
 from hms_cache.store.schema.column_types import BIGINT, SMALLINT, WIDE_INTEGER
 from hms_cache.store.schema.definition import column, columns, identifier, required, table
 from hms_cache.store.schema.keys import auto_named_key, foreign_key, index, owner, unique
-from hms_cache.store.schema.text_types import STRING_128, STRING_767, WORD_128
+from hms_cache.store.schema.text_types import LATIN1_128, STRING_128, STRING_767
 
 PRINCIPAL = ("PRINCIPAL_NAME", "PRINCIPAL_TYPE")
 GRANTOR = ("GRANTOR", "GRANTOR_TYPE")
@@ -29,10 +29,10 @@ def _grant(right: str, *, on: Column[Any] | None = None, before: str = "") -> tu
         required("CREATE_TIME", WIDE_INTEGER),
         required("GRANT_OPTION", SMALLINT),
         column("GRANTOR", STRING_128),
-        column("GRANTOR_TYPE", WORD_128),
+        column("GRANTOR_TYPE", LATIN1_128),
         column("PRINCIPAL_NAME", STRING_128),
-        column("PRINCIPAL_TYPE", WORD_128),
-        column(right, WORD_128),
+        column("PRINCIPAL_TYPE", LATIN1_128),
+        column(right, LATIN1_128),
         column("AUTHORIZER", STRING_128),
     ]
     if on is not None:

@@ -41,7 +41,7 @@ def plane_string(length: int) -> TypeEngine[str]:
     )
 
 
-def word_string(length: int) -> TypeEngine[str]:
+def latin1_string(length: int) -> TypeEngine[str]:
     """Like :func:`string`, but on MySQL with one byte per character, as in Hive (``latin1``).
 
     Only for ASCII (principal types, privileges, identifiers) in unique keys that would otherwise exceed 3072 bytes.
@@ -57,4 +57,4 @@ STRING_256 = string(256)
 STRING_767 = string(767)
 STRING_4000 = string(4000)
 #: Principal types and privileges.
-WORD_128 = word_string(128)
+LATIN1_128 = latin1_string(128)
