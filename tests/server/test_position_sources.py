@@ -28,7 +28,7 @@ class Wire:
     def fileno(self) -> int:
         return self.here.fileno()
 
-    def check(self) -> None:
+    def send_query(self) -> None:
         self.here.sendall(b"?")
 
     def receive(self) -> LogHead | None:
