@@ -47,7 +47,7 @@ import signal, sys, threading
 from hms_cache.app.signals import Signals
 
 signals = Signals()
-signals.take()
+signals.install()
 for sent in sys.argv[1:]:
     numbers = [int(number) for number in sent.split("+")]
     threading.Thread(target=lambda: [signal.pthread_kill(threading.get_ident(), number) for number in numbers]).start()
@@ -83,7 +83,7 @@ import os, select, signal
 from hms_cache.app.signals import Signals, fork
 
 signals = Signals()
-signals.take()
+signals.install()
 real = os.fork
 
 
@@ -99,11 +99,11 @@ os.fork = fork_and_be_told
 process = fork()
 if not process:
     own = Signals()
-    own.take()
+    own.install()
     print("reload" if not own.wait() else "stop", flush=True)
     os._exit(0)
 status = os.waitpid(process, 0)[1]
-print(os.waitstatus_to_exitcode(status), sorted(signals.heard(0)), flush=True)
+print(os.waitstatus_to_exitcode(status), sorted(signals.received(0)), flush=True)
 """
 
 
@@ -152,7 +152,7 @@ def test_a_crash_shows_where_it_was() -> None:
 
 LEAVING = """
 import asyncio, logging, threading
-from hms_cache.app.child_processes import leave
+from hms_cache.app.child_processes import exit_process
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.config import LogSettings
 
@@ -166,7 +166,7 @@ async def log() -> None:
 
 asyncio.run(log())
 threading.Thread(target=threading.Event().wait).start()
-leave(3)
+exit_process(3)
 """
 
 
