@@ -52,12 +52,12 @@ def kept_together(names: Sequence[str], fetch: Callable[[Path, list[str]], objec
     paths = [cache_folder() / name for name in names]
     with ExitStack() as stack:
         # In one order: of two processes that hold what the other one asks for, each would wait for ever.
-        asked = sorted({path for path in paths if not path.exists()})
-        for path in asked:
+        requested = sorted({path for path in paths if not path.exists()})
+        for path in requested:
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = stack.enter_context(path.with_name(f".{path.name}.lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
-        missing = [path for path in asked if not path.exists()]
+        missing = [path for path in requested if not path.exists()]
         if missing:
             with tempfile.TemporaryDirectory(prefix=f".{missing[0].name}-", dir=missing[0].parent) as fresh:
                 fetch(Path(fresh), [path.name for path in missing])

@@ -38,9 +38,9 @@ def test_a_thread_that_asks_gets_short_slices_and_others_keep_theirs() -> None:
     thread = threading.Thread(target=ask)
     thread.start()
     thread.join()
-    [(asked, thread_ns, nice)] = found
+    [(requested, thread_ns, nice)] = found
     # Linux before 6.12 accepts the request but has no such slices.
-    assert thread_ns == (event_loops.SLICE_NS if asked and before_ns else before_ns)
+    assert thread_ns == (event_loops.SLICE_NS if requested and before_ns else before_ns)
     assert nice == os.getpriority(os.PRIO_PROCESS, 0) and slice_ns() == before_ns
 
 

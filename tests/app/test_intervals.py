@@ -64,7 +64,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[float | None]:
 
 def waited_for(waits: queue.Queue[float | None]) -> Iterator[float | None]:
     """Ends when the patience is over, at the latest: some tasks wait again every few seconds."""
-    end_s = time.monotonic() + PATIENCE_S
+    end_s = time.monotonic() + MAX_WAIT_S
     with contextlib.suppress(queue.Empty):
         while (left_s := end_s - time.monotonic()) > 0:
             yield waits.get(timeout=left_s)

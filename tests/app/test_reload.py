@@ -26,7 +26,7 @@ class Service:
         return [], []
 
 
-class Told:
+class CombinedPositions:
     """What the parent of the process is notified of, and whether the log contained it by then."""
 
     def __init__(self, log: pytest.LogCaptureFixture) -> None:

@@ -77,15 +77,15 @@ class Reading:
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests about workers that request nothing."""
-    monkeypatch.setattr(warming_reader, "FIRST_PATIENCE_S", 0.2)
-    monkeypatch.setattr(warming_reader, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(warming_reader, "FIRST_MAX_WAIT_S", 0.2)
+    monkeypatch.setattr(warming_reader, "MAX_WAIT_S", 0.05)
 
 
 @pytest.fixture
 def long_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests in which all workers make requests, however slow the machine is."""
-    monkeypatch.setattr(warming_reader, "FIRST_PATIENCE_S", LONG_S)
-    monkeypatch.setattr(warming_reader, "PATIENCE_S", LONG_S)
+    monkeypatch.setattr(warming_reader, "FIRST_MAX_WAIT_S", LONG_S)
+    monkeypatch.setattr(warming_reader, "MAX_WAIT_S", LONG_S)
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_what_goes_wrong_is_told_to_all(failure: Exception, then: type[Exception
 @pytest.mark.usefixtures("patience")
 def test_one_that_takes_no_answer_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker is stopped (SIGSTOP) while it waits: the others must not wait for it for ever."""
-    monkeypatch.setattr(warming_reader, "SEND_PATIENCE_S", 1)
+    monkeypatch.setattr(warming_reader, "SEND_TIMEOUT_S", 1)
     ours, theirs = Pipe()
     stopped, its = Pipe()
     database = Database()

@@ -80,7 +80,7 @@ def warming(server: Server, *processes: Process) -> Iterator[Warming]:
 @pytest.mark.parametrize("count", [1, 2])
 def test_after_an_outage_the_processes_go_on(count: int, server: Server) -> None:
     """It ended for good, and what was not loaded by then stayed cold until a client requested it."""
-    processes = [Process(server, lambda asked: asked == 2) for _ in range(count)]
+    processes = [Process(server, lambda requested: requested == 2) for _ in range(count)]
     with warming(server, *processes) as made:
         wait_until(lambda: made.prewarm is not None and made.prewarm.outage_at_s is not None, "the database is away")
         assert not any(one.closed for one in processes if one.was_away)
@@ -119,7 +119,7 @@ def test_a_process_ends_when_there_is_nothing_left_for_it(server: Server) -> Non
 def test_another_task_that_looks_at_once_does_not_begin_anew(server: Server) -> None:
     """It assumed that the database was reachable again: the time of the outage was set after the first task's end was
     reported."""
-    processes = [Process(server, lambda asked: True), Process(server, lambda asked: False)]
+    processes = [Process(server, lambda requested: True), Process(server, lambda requested: False)]
     settings: Settings = load(command_line={"cache.warm": "full"}, environment={}).settings
     made = Warming(settings, server.cache, server.objects.reads, server.poller, processes)
     first, found = made.prewarm, []

@@ -55,7 +55,7 @@ class Rights:
         self._is_root = user == ROOT
         self.policy: object = self
 
-    def prepare(self, questions: Sequence[Question]) -> None:
+    def prepare(self, questions: Sequence[AccessCheck]) -> None:
         """No decision is made."""
 
     def allow(self, action: Action, of: SecuredObject) -> bool:

@@ -128,7 +128,7 @@ def test_a_cold_read_costs_what_an_uncached_one_costs(name: str, here: Server, s
 def test_connections_of_position_checks_are_for_nothing_else(name: str, here: Server) -> None:
     """There are two for all calls: a read that occupied one, however briefly, could delay all answers from memory
     (P9)."""
-    asked: list[str] = []
+    requested: list[str] = []
     engine = here.database.check_engine
     event.listen(engine, "before_cursor_execute", lambda *given: requested.append(given[2]))
     read = READS.get(name, lambda store: store.reads.tables.get_table(T))

@@ -42,13 +42,13 @@ def test_a_catalog_by_another_spelling(
             server.poller.step()
             for requested in (name, other, name, other):
                 reads = server.store.reads
-                assert reads.tables.get_table(asked).parameters["k"] == str(number), asked
-                assert len(reads.partitions.get_partitions(PartitionQuery(asked)).partitions) == number, asked
+                assert reads.tables.get_table(requested).parameters["k"] == str(number), requested
+                assert len(reads.partitions.get_partitions(PartitionQuery(requested)).partitions) == number, requested
                 # A name is normalized when a request arrives, and by this read: no catalog is treated like a missing
                 # one.
-                found = reads.tables.get_table_meta(asked.catalog, "d", None)
-                assert [one.tableName for one in found] == (["t"] if asked == name else [])
-                assert reads.databases.get_database(asked.in_database).name == "d"
+                found = reads.tables.get_table_meta(requested.catalog, "d", None)
+                assert [one.tableName for one in found] == (["t"] if requested == name else [])
+                assert reads.databases.get_database(requested.in_database).name == "d"
             assert Reason.HIT in server.reasons()
             with pytest.raises(NoSuchObjectException):
                 server.store.reads.tables.get_table(table_name(spelling, "d", "t"))

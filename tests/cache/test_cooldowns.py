@@ -73,9 +73,9 @@ def test_a_cooldown_grows_while_the_table_is_lost_again_and_again() -> None:
         lengths.append(now_s - ended_s)
     assert lengths == [1, LENGTHENING, LENGTHENING**2, LENGTHENING**2]
     now_s += SOON_TIMES  # then it starts again
-    rests.begin(T, now_s, now_s + 1)
-    assert not rests.is_over(T, now_s + 1.75)
-    assert rests.is_over(T, now_s + 2)
+    cooldowns.begin(T, now_s, now_s + 1)
+    assert not cooldowns.is_over(T, now_s + 1.75)
+    assert cooldowns.is_over(T, now_s + 2)
 
 
 def test_cooldowns_are_bounded() -> None:

@@ -293,7 +293,7 @@ class Compared(str):
 
 def test_many_that_changed_are_not_sorted_under_the_lock(servers: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither for a read nor for the refill. Each sorted tens of thousands if a job writes as many."""
-    monkeypatch.setattr(selecting, "MAX_JUDGED", 5)
+    monkeypatch.setattr(selecting, "MAX_CHECKED", 5)
     server = servers(clock=ManualClock())
     create_database(server.objects, "d")
     made = table("d", "t", KEYS)

@@ -78,7 +78,7 @@ def test_the_time_that_is_spent_on_them_is_a_small_part(servers: MakeServer, mon
         names.ask_for_absent()
         names.clock.advance(step_s)
     # The first few pauses are shorter.
-    assert names.read <= 4 + steps * step_s / (LONGEST_REST_TIMES * A_LOAD_S)
+    assert names.read <= 4 + steps * step_s / (LONGEST_COOLDOWN_TIMES * A_LOAD_S)
 
 
 def test_other_questions_are_answered_meanwhile(servers: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -385,7 +385,7 @@ def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:
         assert len(children(process.pid)) == 2
         process.kill()
         # Both pipes end only when the last process that has them open ends.
-        process.communicate(timeout=PATIENCE_S)
+        process.communicate(timeout=MAX_WAIT_S)
 
 
 def test_what_a_killed_server_left_is_removed_and_nobody_elses(

@@ -49,7 +49,7 @@ KINDS_OF_WRITES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class AnswerPositions:
     """A client's answer, and its time by the client's clock."""
 
     began_s: float

@@ -317,7 +317,7 @@ def test_constraints_of_two_tables_in_one_request_are_seen(beside: Beside, kind:
     for name in names:
         beside.java.call("create_table", table(name))
     # Nothing of the first is cached: an event about it alone could be skipped.
-    asked = [AllTableConstraintsRequest("d", name, "hive") for name in names[1:]]
+    requested = [AllTableConstraintsRequest("d", name, "hive") for name in names[1:]]
     for _ in range(2):
         for request in requested:
             beside.ours.call("get_all_table_constraints", request)

@@ -36,7 +36,7 @@ class Attacker:
         self.sockets.append(link)
         return link
 
-    def send(self, link: socket.socket | None, data: bytes, timeout_s: float = PATIENCE_S) -> bool:
+    def send(self, link: socket.socket | None, data: bytes, timeout_s: float = MAX_WAIT_S) -> bool:
         """Returns False if the server did not accept all of it."""
         if link is None:
             return False

@@ -58,7 +58,7 @@ class Client:
 
     def _first_reply(self, request: bytes) -> bytes:
         """The bytes that each later reply must consist of."""
-        self.link.settimeout(PATIENCE_S)
+        self.link.settimeout(MAX_WAIT_S)
         self.link.sendall(request)
         reply = self.link.recv(1 << 16)
         assert reply[:4] == b"\x80\x01\x00\x02", reply

@@ -45,12 +45,12 @@ class ObservedServer:
 
     def is_alive(self) -> bool:
         """The status of the probe that an orchestrator sends."""
-        with urlopen(f"{self._management}/livez", timeout=PATIENCE_S) as answer:
+        with urlopen(f"{self._management}/livez", timeout=MAX_WAIT_S) as answer:
             return bool(answer.status == 200)
 
     def metrics(self) -> dict[str, float]:
         """All metrics without labels; those with labels are summed."""
-        with urlopen(f"{self._management}/metrics", timeout=PATIENCE_S) as answer:
+        with urlopen(f"{self._management}/metrics", timeout=MAX_WAIT_S) as answer:
             text = answer.read().decode()
         values: dict[str, float] = {}
         for family in text_string_to_metric_families(text):

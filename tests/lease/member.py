@@ -93,7 +93,7 @@ def tells_of_another_server(database: Database) -> None:
 
 def wait_until(condition: Callable[[], bool]) -> None:
     """With a time limit; another thread satisfies the condition."""
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + MAX_WAIT_S
     pause = threading.Event()
     while not condition():
         assert time.monotonic() < deadline_s, "it did not come about"

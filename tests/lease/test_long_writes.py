@@ -61,7 +61,7 @@ def test_a_write_commits_at_its_first_attempt(
         assert (len(attempts), read_log_end(database).last_event_id - before) == (number, number)
 
 
-class Told:
+class CombinedPositions:
     """A guard that records its calls, beside those of the work and the database."""
 
     is_acknowledged = True

@@ -64,9 +64,9 @@ class Member(RuleBasedStateMachine):
 
     def looks(self) -> None:
         """At the log, where it finds the contents of memory."""
-        assert self.state.doubts and self.state.deadline_s == NEVER
-        self.state.verified(self.state.doubts)
-        assert not self.state.doubts
+        assert self.state.unverified and self.state.deadline_s == NEVER
+        self.state.verified(self.state.unverified)
+        assert not self.state.unverified
 
     def rise(self, scope: Scope) -> None:
         self.floor = max(self.floor, self.log)

@@ -291,8 +291,8 @@ def test_a_peer_that_reads_nothing_holds_up_nobody_and_no_memory(make: Make, mon
         def is_given_up() -> bool:
             nonlocal requested
             counts = a.transport.counts
-            if counts["sent"] + counts["dropped"] > asked:  # not faster than the loop runs
-                asked += 2_000
+            if counts["sent"] + counts["dropped"] > requested:  # not faster than the loop runs
+                requested += 2_000
                 for key in range(2_000):
                     a.transport.send("c", ("written", key, 1, 1))
             return counts["dropped"] > 0

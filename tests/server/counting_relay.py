@@ -66,7 +66,7 @@ class CountingRelay:
         with self._lock:
             self.sent_bytes += size_bytes
 
-    def asked(self, question: bytes) -> None:
+    def requested(self, question: bytes) -> None:
         """A round trip began in one of the directions."""
         with self._lock:
             self._questions.append(question)

@@ -67,7 +67,7 @@ def test_each_event_is_of_one_call(serve: Serve, caplog: pytest.LogCaptureFixtur
 
 def test_events_that_follow_each_other_are_one_range() -> None:
     trace = CallContext()
-    trace.note_events(1, 2)  # no call, but a background task's
+    trace.record_events(1, 2)  # no call, but a background task's
     assert trace.events == []
     trace.begin(1)
     for first, last in ((3, 4), (5, 5), (9, 9), (10, 12)):

@@ -181,8 +181,8 @@ def test_what_may_not_be_read_costs_what_is_not_there_costs(world: World, monkey
 
     monkeypatch.setattr(CallContext, "statement_sent", counted)
     ann = world.link("ann")
-    asked = of_table("secret")
-    for method, arguments in asked.items():
+    requested = of_table("secret")
+    for method, arguments in requested.items():
         for _ in range(3):  # cached for others
             outcome(world.root, method, **arguments)
     service = world.server.service

@@ -109,7 +109,7 @@ def test_who_computes_for_long_loses_its_turn_once_and_each_turn_has_one_owner()
     def compute_on() -> None:
         with turns.held_turn():
             begun.release()
-            assert proceed.wait(PATIENCE_S)  # notifies nobody
+            assert proceed.wait(MAX_WAIT_S)  # notifies nobody
             held.append(turns.has_turn)
 
     long_ones = [started(compute_on) for _ in range(THREADS)]

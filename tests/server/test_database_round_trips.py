@@ -98,7 +98,7 @@ def questions(database_url: str, directory: Path, settings: dict[str, object]) -
                     relay.begin()
                     ask(client, name(kind, moment))
                     tries.append(relay.questions())
-                asked[kind] = min(tries, key=len)  # other work of the server only increases a count
+                requested[kind] = min(tries, key=len)  # other work of the server only increases a count
     finally:
         relay.close()
     return requested

@@ -325,9 +325,9 @@ def test_a_rule_for_groups_means_those_of_who_is_acted_for(
                     requested(trino, user)
                 assert refused.value.message.endswith(f"impersonate {user}")
             with pytest.raises(t.MetaException, match=f"ann@{REALM} is not allowed to impersonate {member}"):
-                asked(with_ticket(server, realm, "ann"), member)
+                requested(with_ticket(server, realm, "ann"), member)
         # Groups that were read are valid for a while; those of others cannot be read.
-        assert TokenIdentifier.decoded(asked(trino, member).identifier).owner == member
+        assert TokenIdentifier.decoded(requested(trino, member).identifier).owner == member
         if source == "directory":
             with pytest.raises(t.MetaException, match="impersonate carol: its groups are not known now; retry"):
                 requested(trino, "carol")

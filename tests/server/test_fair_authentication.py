@@ -42,7 +42,7 @@ class SlowDirectory:
 
     def check(self, directory: Directory, user: str, password: str) -> None:
         """Replaces `Directory.check`."""
-        self.asked.append(user)
+        self.requested.append(user)
         if password != "right":
             self.gate.wait(self.slow_s)
             raise AuthenticationError("wrong name or password")
@@ -75,7 +75,7 @@ def test_a_client_does_not_wait_behind_the_crowd_of_another_address(serve: Serve
     for sock in crowd:
         sock.close()
     # By number, not by time: those before it were already checked, or had their turn during its handshake.
-    assert directory.asked.index("ann") <= 3 * STEP_THREADS, f"behind {CROWD} guesses on {STEP_THREADS} threads"
+    assert directory.requested.index("ann") <= 3 * STEP_THREADS, f"behind {CROWD} guesses on {STEP_THREADS} threads"
 
 
 def test_nobody_is_asked_for_clients_that_were_given_up(serve: Serve, directory: SlowDirectory) -> None:

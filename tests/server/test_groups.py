@@ -182,7 +182,7 @@ def test_a_call_that_was_given_up_is_not_run_again() -> None:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wait for others ends when they have arrived; if it took its whole time, the test would have failed."""
-    monkeypatch.setattr(thread_pool, "LINGER_S", PATIENCE_S)
+    monkeypatch.setattr(thread_pool, "LINGER_S", MAX_WAIT_S)
     monkeypatch.setattr(thread_pool, "LINGER_SHARE", float("inf"))
 
 

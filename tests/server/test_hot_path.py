@@ -133,7 +133,7 @@ class HeldQuestions:
 
     def answer(self, *, found: bool) -> None:
         """Releases the check; not `found`: as if the database did not answer."""
-        self.asked.clear()
+        self.requested.clear()
         self._question(found)
 
 
@@ -169,7 +169,7 @@ def test_a_client_that_leaves_while_its_request_waits_costs_nobody_anything(
         until_remembered(server, functools.partial(link.call, "get_database", name="default"))
     questions = HeldQuestions(monkeypatch)
     leaving.sock.sendall(request_bytes("get_database", 1, name="default"))
-    assert questions.asked.wait(PATIENCE_S)
+    assert questions.requested.wait(MAX_WAIT_S)
     # The staying client's request waits for the next check: it came after this one was sent.
     staying.sock.sendall(request_bytes("get_database", 2, name="default"))
     leaving.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -206,7 +206,7 @@ def test_a_list_that_is_covered_asks_nobody_in_the_mode_that_trusts_it(
         for _ in range(5):
             assert reader.call("get_table_req", req=request).table.tableName == "t"
     assert hits(server) == before + 5
-    assert (len(asked), statements[0]) == ((0, 0) if mode == "trust" else (5, statements[0]))
+    assert (len(requested), statements[0]) == ((0, 0) if mode == "trust" else (5, statements[0]))
     # What this client has seen of the catalog since is not reverted (P3), nor what it has written (P4).
     for change in (
         lambda: reader.call("get_current_notificationEventId"),

@@ -154,7 +154,7 @@ class TlsClient:
         trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
         self.tls = trusting.wrap_bio(self.incoming, self.outgoing)
 
-    def shake_hands(self) -> bytes:
+    def handshake(self) -> bytes:
         """Continues the handshake. Returns what is to be sent."""
         with suppress(ssl.SSLWantReadError):
             self.tls.do_handshake()

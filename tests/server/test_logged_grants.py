@@ -271,7 +271,7 @@ def test_what_was_decided_is_kept_and_another_metastore_counts_after_the_age(ser
         for _ in range(20):
             assert ann.call("get_table", dbname="d0", tbl_name="t0").tableName == "t0"
             ann.call("get_partition_names", db_name="d0", tbl_name="t0", max_parts=-1)
-        assert asked == ["bob"]
+        assert requested == ["bob"]
         # An alter that keeps owner and name changes no right, and one that changes them does.
         changed = ann.call("get_table", dbname="d0", tbl_name="t0")
         changed.parameters["comment"] = "x"

@@ -174,7 +174,7 @@ def test_a_decision_is_no_older_than_its_age(agent: Agent) -> None:
 
 def test_what_is_remembered_of_all_users_together_is_bounded(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each user has a limit; a service that acts for others makes requests in as many names as it likes."""
-    monkeypatch.setattr(asking, "MAX_HELD", 100)
+    monkeypatch.setattr(external, "MAX_HELD", 100)
     made = service(agent)
     authorizer = ExternalAuthorizer(lambda user, groups: ServiceDecisionSource(made, Principal(user, groups)), 3600.0)
     questions = [(Action.READ, TABLE._replace(table=f"t{number}")) for number in range(30)]

@@ -76,7 +76,7 @@ def test_a_question_without_an_answer_is_given_up_and_the_next_one_has_a_new_con
             assert await questions.check() == 1, "by the thread, which opens a connection"
             wire = questions.wires[0]
             for position in (5, 6):
-                assert await questions.ask(lambda sent=position: wire.there.send(sent.to_bytes(8, "big"))) == position
+                assert await questions.check(lambda sent=position: wire.there.send(sent.to_bytes(8, "big"))) == position
             while questions.source._timer is not None:  # the timer of answered checks finds nothing pending
                 await asyncio.sleep(0.01)
             assert not wire.closed

@@ -84,7 +84,7 @@ def is_of_the_server(question: bytes) -> bool:
     )
 
 
-def asked(client: Any, relay: CountingRelay) -> dict[str, list[bytes]]:
+def requested(client: Any, relay: CountingRelay) -> dict[str, list[bytes]]:
     """The round trips of each call, the minimum of several runs: other work of the server never decreases them."""
     least: dict[str, list[bytes]] = {}
     for number in range(ROUNDS):

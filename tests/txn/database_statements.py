@@ -70,7 +70,7 @@ class DatabaseStatements:
 
 def _questions(connection: Any) -> int:
     """Returns the number of the connection's statements so far, except those of this function."""
-    asked = getattr(connection, "_asked_for_questions", 0)
+    requested = getattr(connection, "_asked_for_questions", 0)
     with connection.cursor() as cursor:
         cursor.execute("SHOW SESSION STATUS LIKE 'Questions'")
         found = int(cursor.fetchone()[1])

@@ -406,8 +406,8 @@ def test_round_trips_of_a_batch(initialized_database_url: str, kind: str) -> Non
     finally:
         relay.close()
     # The first run opens connections, and sometimes one reserves a block of ids.
-    found = {count: min(map(len, tries)) for count, tries in asked.items()}
-    assert found == dict.fromkeys((2, 7), _ROUND_TRIPS[kind]), asked
+    found = {count: min(map(len, tries)) for count, tries in requested.items()}
+    assert found == dict.fromkeys((2, 7), _ROUND_TRIPS[kind]), requested
 
 
 @pytest.mark.parametrize("kind", ["open", "allocate", "allocate of many tables", "commit", "commit of inserts", "all"])

@@ -105,7 +105,7 @@ def test_from_request_to_history(client: TxnClient) -> None:
         GetLatestCommittedCompactionInfoRequest(dbname="D", tablename="T")
     )
     # As they are stored, whatever the form of the request.
-    assert [(one.id, one.dbname, one.tablename) for one in latest.compactions] == [(asked.id, "d", "t")]
+    assert [(one.id, one.dbname, one.tablename) for one in latest.compactions] == [(requested.id, "d", "t")]
 
     client.age(2000)
     assert ready_to_clean(store) == []

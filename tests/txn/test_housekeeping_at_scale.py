@@ -55,7 +55,7 @@ def test_write_ids_that_stay_are_not_read(client: TxnClient) -> None:
 
 def test_write_ids_of_names_without_a_table_go(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables were found by NEXT_WRITE_ID only: what a drop had left without a row of it remained for ever."""
-    monkeypatch.setattr(housekeeping, "_MAX_LOOKED_FOR", 5)
+    monkeypatch.setattr(housekeeping, "_MAX_SEARCHED", 5)
     monkeypatch.setattr(housekeeping, "_BATCH_SIZE", 8)
     for txn_id in client.open_many(19):
         client.commit(txn_id)

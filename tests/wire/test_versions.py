@@ -263,7 +263,7 @@ def test_the_engine_of_old_clients_is_hive() -> None:
             hmsclient_service.get_table_statistics_req_args(hmsclient_types.TableStatsRequest("d", "t", ["c"])),
         )
     )
-    assert asked.args.request.engine is None  # the handler says hive, and uses it to identify the kind of client
+    assert requested.args.request.engine is None  # the handler says hive, and uses it to identify the kind of client
 
 
 def test_skewed_tables() -> None:

@@ -191,8 +191,8 @@ class Layouts(RuleBasedStateMachine):
     @rule(at=st.integers(0, 3))
     def call(self, at: int) -> None:
         """Looks up its names now, and selects from the partitions later."""
-        self.asked[at] = Asked(self.asked[at].selection)
-        self.asked[at].names.look_up(self.held.segments)
+        self.requested[at] = PreparedSelection(self.requested[at].selection)
+        self.requested[at].names.find_rows(self.held.segments)
 
     @rule()
     def share(self) -> None:

@@ -161,6 +161,6 @@ def test_the_directories_of_partitions(lake: Lake) -> None:
     assert sorted(name for leaf in leaves for name in leaf.partitions) == ["a=1/b=1", "a=10/b=2"]
     problems = sorted(one.location.rpartition("/t/")[2] for leaf in leaves for one in leaf.problems)
     assert problems == ["a=1/stray", "a=1/x"]
-    asked = {"t": True, "t/a=1": True, "none": False, "t/a=1/stray": False}
-    asked |= {"t/a=1/x": True, "t/a": False, "t/a=1/b": False}  # only a marker; names that are prefixes of others
-    assert {name: Directories().exists(Location.parse(f"{lake.root}/{name}")) for name in asked} == asked
+    requested = {"t": True, "t/a=1": True, "none": False, "t/a=1/stray": False}
+    requested |= {"t/a=1/x": True, "t/a": False, "t/a=1/b": False}  # only a marker; names that are prefixes of others
+    assert {name: Directories().exists(Location.parse(f"{lake.root}/{name}")) for name in requested} == requested

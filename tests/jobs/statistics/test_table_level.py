@@ -88,7 +88,7 @@ def test_a_bound_that_is_not_written_is_none_of_the_table(
     other: list[ColumnStatisticsObj], bounds: tuple[float | None, float | None]
 ) -> None:
     """Otherwise, the highest value of a table with infinity in one partition would be that of the other partitions."""
-    together = Together(["d"])
+    together = StatisticsMerger(["d"])
     together.add("p=1", doubles(1.0, 5.0, [1.0, 5.0]), 2)
     together.add("p=2", other, 2)
     [column] = merged([together.encoded(), StatisticsMerger(["d"]).encoded()], ["d"]).colStats

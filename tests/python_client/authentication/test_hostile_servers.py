@@ -65,7 +65,7 @@ class Peer:
 
     def header(self) -> bytes:
         """The header and body of an HTTP request."""
-        while b"\r\n\r\n" not in self.heard:
+        while b"\r\n\r\n" not in self.received:
             self.exactly(1)
         length = re.search(rb"content-length: *(\d+)", self.received, re.IGNORECASE)
         self.exactly(int(length[1]))

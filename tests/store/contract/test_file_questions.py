@@ -76,7 +76,7 @@ def test_questions_do_not_grow_with_partitions(
                 partition.parameters = {"a": "b"}
             requested.clear()
             writes.alter_partitions(T, altered)
-        counts.append(len(asked))
+        counts.append(len(requested))
         if write != "add" and place != "elsewhere":  # files there must not be accessed
             found = catalog.store.reads.partitions.get_partitions(PartitionQuery(T)).partitions
             sizes = {partition.values[0]: partition.parameters["totalSize"] for partition in found}
@@ -97,7 +97,7 @@ def test_dropping_partitions_asks_for_batches_after_the_commit(
     keys: int, catalog: StoreUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One access to check that the file system answers, then one for each batch; none while the write holds locks."""
-    asked: list[tuple[str, bool]] = []
+    requested: list[tuple[str, bool]] = []
     run = FileThreads.run
 
     def noting(self: FileThreads, file_system: str, what: str, *arguments: object, **options: object) -> object:

@@ -50,7 +50,7 @@ OF_A_TASK = EnvironmentOptions(statistics_from="TASK")
 FIGURES_OF_HIVE_2 = {"numFiles": "4", "totalSize": "99"}
 
 
-def what_stays(kind: str, figures: dict[str, str]) -> dict[str, str]:
+def unchanged_parts(kind: str, figures: dict[str, str]) -> dict[str, str]:
     """A client's claims about a new object with files: all of them, as if from a listing."""
     return {**CLAIM, **ROWS, **FIGURES} if figures == FIGURES else {**ROWS, **(COUNTED if kind in TOUCHED else figures)}
 

@@ -138,7 +138,7 @@ def test_hive_4_asks_in_the_context_for_an_external_table(
     catalog: StoreUnderTest, kind: str, requested: str, stored: str, external: str | None
 ) -> None:
     """For each Iceberg table that its user did not declare external."""
-    options = environment(create_table_as_external=asked)
+    options = environment(create_table_as_external=requested)
     catalog.store.writes.tables.create_table(table(tableType=kind, parameters={"k": "v"}), options=options)
     found = catalog.get()
     assert (found.tableType, found.parameters.get("EXTERNAL")) == (stored, external)

@@ -88,7 +88,7 @@ def test_rows_are_those_that_sqlalchemy_answers(initialized_database: Database) 
         usual = [connection.execute(one.query.statement, dict(one.values)).all() for one in questions]
     assert [len(rows) for rows in usual] == [len(AWKWARD), 0, 1, 3, len(AWKWARD), 2, 1, 1]
     for _ in range(7):  # PostgreSQL's driver prepares frequent statements
-        found = run_read(initialized_database, lambda connection: ask_together(connection, questions))
+        found = run_read(initialized_database, lambda connection: fetch_together(connection, questions))
         assert [list(map(tuple, rows)) for rows in found] == [list(map(tuple, rows)) for rows in usual]
     assert [one.c for one in found[0]] == ["%s 'x'"] * len(AWKWARD)
 
@@ -221,7 +221,7 @@ def test_an_error_among_the_questions_leaves_the_connection_in_order(initialized
     for before, behind in product(range(3), repeat=2):
         questions = [PlannedQuery(LARGE, {})] * before + [PlannedQuery(BROKEN, {})] + [PlannedQuery(LARGE, {})] * behind
         with pytest.raises(DBAPIError, match="no_such_function"), initialized_database.loading() as connection:
-            ask_together(connection, questions)
+            fetch_together(connection, questions)
         # What follows is this query's answer and no other's.
         assert run_read(initialized_database, counted) == len(AWKWARD)
 
@@ -243,7 +243,7 @@ def test_a_question_that_takes_too_long_is_said_to(
     monkeypatch.setattr("hms_cache.store.engine.drivers.sessions._SOCKET_MARGIN_S", 0.5)
     with closing(Database(initialized_database_url, DatabaseSettings(statement_timeout_s=2))) as database:
         # Together they take longer than the socket's limit for one of them.
-        run_read(database, lambda connection: ask_together(connection, [sleeping(0.7)] * 4))
+        run_read(database, lambda connection: fetch_together(connection, [sleeping(0.7)] * 4))
         with database.loading() as connection:
             if kind == "mysql" and "maria" not in connection.execute(select(func.lower(func.version()))).scalar_one():
                 pytest.skip("MySQL's SLEEP ends early where its time is over, without an error")

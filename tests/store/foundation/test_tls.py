@@ -250,9 +250,9 @@ def test_what_hive_is_told_about_the_database_is_done(
         "postgresql": {"name": "sslrootcert", "full": "sslmode=verify-full"},
     }[kind]
     account = "mysql?user=root" if kind == "mariadb" else "postgres?user=postgres"
-    asked = parameters.format(ca=certificates / "ca.pem", **words)
+    requested = parameters.format(ca=certificates / "ca.pem", **words)
     properties = {
-        "javax.jdo.option.ConnectionURL": f"jdbc:{kind}://{host}:{server.admin_url.port}/{account}&{asked}",
+        "javax.jdo.option.ConnectionURL": f"jdbc:{kind}://{host}:{server.admin_url.port}/{account}&{requested}",
         "metastore.dbaccess.ssl.use.SSL": "true",
         "hive.metastore.dbaccess.ssl.truststore.path": str(files[store]) if store else "",
         "metastore.dbaccess.ssl.truststore.password": samples.PASSWORD,

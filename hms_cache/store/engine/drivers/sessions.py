@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL
 from hms_cache.config.sections import DatabaseSettings
 from hms_cache.store.engine.dialects import DialectName
 from hms_cache.store.engine.drivers import mysql_driver
-from hms_cache.store.engine.drivers.mysql_tls import take_tls
+from hms_cache.store.engine.drivers.mysql_tls import pop_tls_options
 from hms_cache.store.engine.drivers.postgresql_tls import PostgresqlTls
 from hms_cache.store.engine.drivers.sqlite_files import FileOpener
 from hms_cache.store.engine.errors import RetryableConflict
@@ -51,7 +51,7 @@ class Sessions:
         """Without the parts that the driver gets as arguments."""
         self._tls_options: dict[str, Any] = {}
         if dialect == "mysql":
-            self.url, self._tls_options = take_tls(url)
+            self.url, self._tls_options = pop_tls_options(url)
         elif dialect == "postgresql":
             self._postgresql_tls = PostgresqlTls(url)
             self.url = self._postgresql_tls.url
