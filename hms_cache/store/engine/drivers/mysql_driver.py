@@ -24,6 +24,7 @@ from pymysql.protocol import OKPacketWrapper
 from hms_cache.computing import turns
 from hms_cache.store.engine.drivers.mysql_rows import BUFFER_BYTES, BufferedResult
 from hms_cache.store.engine.drivers.mysql_tls import REQUIRE_TLS
+from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.schema.text_planes import UNCOMPARABLE, comparable_parameters
 
 LONG_TEXT_CHARACTERS = 64
@@ -336,5 +337,15 @@ def _number(buffer: bytes, at: int) -> tuple[int, int]:
 
 
 def connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> MySqlConnection:
-    """SQLAlchemy's `do_connect` listener: opens the pool's connections."""
-    return MySqlConnection(*arguments, **{"cursorclass": ComparingCursor, **options})
+    """SQLAlchemy's `do_connect` listener: opens the pool's connections.
+
+    Raises DatabaseUnavailable if the account's password cannot be sent: without TLS, MySQL 8 and later expect it
+    encrypted with the server's key.
+    """
+    try:
+        return MySqlConnection(*arguments, **{"cursorclass": ComparingCursor, **options})
+    except RuntimeError as error:  # PyMySQL's, for a package that is missing
+        raise DatabaseUnavailable(
+            "the database accepts the password only encrypted: remove ssl_mode=DISABLED (useSSL=false) from"
+            " database.url, or install hms-cache[tls]"
+        ) from error
