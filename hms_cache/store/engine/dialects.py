@@ -17,9 +17,8 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from sqlalchemy.sql.functions import FunctionElement
 
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
-from hms_cache.store.schema import METADATA
+from hms_cache.store.schema import METADATA, text_planes
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
-from hms_cache.store.schema.text_planes import UNCOMPARABLE
 
 DialectName = Literal["sqlite", "mysql", "postgresql"]
 
@@ -118,7 +117,7 @@ def translate_error(context: ExceptionContext) -> None:
             context.is_disconnect = True
         raise found from original
     if context.dialect.name in ("mysql", "mariadb"):
-        is_refused = bool(original.args) and original.args[0] in UNCOMPARABLE
+        is_refused = text_planes.is_uncomparable(original)
     elif context.dialect.name == "sqlite":
         is_refused = (
             getattr(original, "sqlite_errorcode", None) == _SQLITE_CHECK or str(original) == _SQLITE_LONG_PATTERN
@@ -190,7 +189,7 @@ def _names_of_schema() -> frozenset[str]:
 def is_uncomparable(error: DataError) -> bool:
     """Whether MySQL could not compare a text with a column, so that no value of the column equals it."""
     original = error.orig
-    return original is not None and bool(original.args) and original.args[0] in UNCOMPARABLE
+    return original is not None and text_planes.is_uncomparable(original)
 
 
 def classify(

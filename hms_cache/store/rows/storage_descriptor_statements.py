@@ -14,7 +14,6 @@ from sqlalchemy import (
     Integer,
     Select,
     String,
-    Text,
     bindparam,
     case,
     cast,
@@ -26,10 +25,12 @@ from sqlalchemy import (
     true,
     union_all,
 )
+from sqlalchemy.types import TypeEngine
 
 from hms_cache.store import schema
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.text_conditions import ExactText
+from hms_cache.store.schema.text_types import united_text
 from hms_cache.values import frozen
 
 # Kinds of details, including lists of skewed values.
@@ -237,7 +238,8 @@ def _detail_branch(
     """Missing values are typed nulls: the branches of one statement must have equal types."""
     present = [value for value in values if value is not None]
     columns: list[ColumnElement[Any]] = [literal(kind, Integer, literal_execute=True)]
-    for value, type_ in zip(values, (BigInteger, Text, Text, Text, BigInteger), strict=True):
+    types: list[TypeEngine[Any]] = [BigInteger(), *[united_text()] * 3, BigInteger()]
+    for value, type_ in zip(values, types, strict=True):
         columns.append(cast(null(), type_) if value is None else value)
     return _Branch(
         [column.label(label) for column, label in zip(columns, DETAIL_COLUMNS, strict=True)],
@@ -279,7 +281,7 @@ def _skew_statement(scope: DescriptorScope) -> Any:
             values.c.SD_ID_OID,
             values.c.STRING_LIST_ID_EID,
             values.c.INTEGER_IDX,
-            cast(null(), Text),
+            cast(null(), united_text()),
         ),
         of(
             SKEWED_LOCATION,

@@ -18,7 +18,6 @@ from sqlalchemy import (
     FromClause,
     Label,
     Select,
-    String,
     bindparam,
     cast,
     literal_column,
@@ -30,6 +29,7 @@ from sqlalchemy import (
 from hms_cache.store import schema
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.features import SchemaFeatures
+from hms_cache.store.schema.text_types import united_text
 from hms_cache.values import frozen
 
 COLUMN, PARTITION_KEY, TABLE_PARAMETER, PARAMETER, SERDE_PARAMETER, BUCKET, SORT, SKEWED = range(8)
@@ -111,7 +111,7 @@ def _details(wanted: Callable[[Any, str], ColumnElement[bool]]) -> CompoundSelec
         parameters(PARAMETER, schema.SD_PARAMS.c.SD_ID, "sd_ids"),
         parameters(SERDE_PARAMETER, schema.SERDE_PARAMS.c.SERDE_ID, "serde_ids"),
         items(BUCKET, buckets.SD_ID, "sd_ids", buckets.BUCKET_COL_NAME),
-        items(SORT, sorting.SD_ID, "sd_ids", sorting.COLUMN_NAME, cast(sorting.ORDER, String(12))),
+        items(SORT, sorting.SD_ID, "sd_ids", sorting.COLUMN_NAME, cast(sorting.ORDER, united_text(12))),
         items(SKEWED, skew.SD_ID, "sd_ids", skew.SKEWED_COL_NAME),
     )
 
@@ -170,7 +170,7 @@ def _skew(
 
 _VALUES, _LOCATIONS = schema.SKEWED_VALUES.c, schema.SKEWED_COL_VALUE_LOC_MAP.c
 SKEW = union_all(
-    _skew(0, _VALUES.SD_ID_OID, _VALUES.INTEGER_IDX, _VALUES.STRING_LIST_ID_EID, cast(null(), String(4000))),
+    _skew(0, _VALUES.SD_ID_OID, _VALUES.INTEGER_IDX, _VALUES.STRING_LIST_ID_EID, cast(null(), united_text(4000))),
     _skew(1, _LOCATIONS.SD_ID, _LOCATIONS.STRING_LIST_ID_KID, _LOCATIONS.STRING_LIST_ID_KID, _LOCATIONS.LOCATION),
 )
 

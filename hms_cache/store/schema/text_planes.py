@@ -28,9 +28,21 @@ def plane_of(text: str) -> int:
     return 1 if max(text) <= "\uffff" else 2
 
 
-UNCOMPARABLE = frozenset({1267, 1270, 1271, 3854, 3988})
+_UNCOMPARABLE = frozenset({1267, 1270, 1271, 3854, 3988})
 """MySQL's and MariaDB's error numbers for a text that the column's character set cannot represent. The last two are
 those of MySQL since 8.0."""
+
+_OF_COLUMNS = "operation 'UNION'"
+"""End of the error's text if no text is the reason, but two columns of the statement: rows exist, and none may be
+missing."""
+
+
+def is_uncomparable(error: BaseException) -> bool:
+    """Whether this error of MySQL's or MariaDB's driver means that a text cannot be compared with a column, so that no
+    value of the column equals it."""
+    number, *texts = error.args or (None,)
+    return number in _UNCOMPARABLE and not any(str(one).endswith(_OF_COLUMNS) for one in texts)
+
 
 _IN_NO_COLUMN = "\0 this text has characters that the column has not \0"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, String
+from sqlalchemy import Column, String, Text
 from sqlalchemy.dialects import mysql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import TypeEngine
@@ -58,3 +58,13 @@ STRING_767 = string(767)
 STRING_4000 = string(4000)
 #: Principal types and privileges.
 LATIN1_128 = latin1_string(128)
+
+
+def united_text(length: int | None = None) -> TypeEngine[str]:
+    """For a CAST of numbers or NULL that a UNION combines with text columns.
+
+    On MySQL it is latin1, which is converted to the column's character set. Without one, the CAST has the default
+    collation of utf8mb4, and MariaDB since 11.5 refuses to combine that with the latin1 columns of Hive's schema.
+    """
+    plain: TypeEngine[str] = Text() if length is None else String(length)
+    return plain.with_variant(mysql.VARCHAR(length, charset="latin1"), *MYSQL_DIALECTS)

@@ -58,3 +58,12 @@ def test_the_errors_of_both_databases_are_known_and_show_no_value(number: int, t
     """The last two are MySQL's (`tests/newer_servers`)."""
     assert is_uncomparable(DataError("SELECT", None, OperationalError(number, text_of_server)))
     assert "xE6" not in without_values_on_mysql(number, text_of_server)
+
+
+def test_columns_that_do_not_fit_together_are_an_error_and_not_an_empty_answer() -> None:
+    """MariaDB 11.8 raised it for a read of a table on Hive's schema, which then had no parameters and no keys."""
+    error = OperationalError(1271, "Illegal mix of collations for operation 'UNION'")
+    assert not is_uncomparable(DataError("SELECT", None, error))
+    assert is_uncomparable(
+        DataError("SELECT", None, OperationalError(1271, "Illegal mix of collations for operation 'IN'"))
+    )

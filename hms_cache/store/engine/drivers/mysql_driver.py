@@ -25,7 +25,7 @@ from hms_cache.computing import turns
 from hms_cache.store.engine.drivers.mysql_rows import BUFFER_BYTES, BufferedResult
 from hms_cache.store.engine.drivers.mysql_tls import REQUIRE_TLS
 from hms_cache.store.engine.errors import DatabaseUnavailable
-from hms_cache.store.schema.text_planes import UNCOMPARABLE, comparable_parameters
+from hms_cache.store.schema.text_planes import comparable_parameters, is_uncomparable
 
 LONG_TEXT_CHARACTERS = 64
 """From this length on, seven searches of the whole text are faster than looking up each character."""
@@ -303,7 +303,7 @@ class ComparingCursor(Cursor):  # type: ignore[misc]  # the driver has no types
         try:
             return int(super().execute(query, args))
         except OperationalError as error:
-            if error.args[0] not in UNCOMPARABLE:
+            if not is_uncomparable(error):
                 raise
             failure = error
         # Columns of utf8mb3 lack only the characters outside the basic plane.
@@ -318,7 +318,7 @@ class ComparingCursor(Cursor):  # type: ignore[misc]  # the driver has no types
         try:
             return int(super().execute(query, parameters))
         except OperationalError as error:
-            if error.args[0] in UNCOMPARABLE:
+            if is_uncomparable(error):
                 raise _Uncomparable from error
             raise
 
