@@ -1,7 +1,8 @@
 """The tests that run on MariaDB and PostgreSQL, on newer releases of both, and on MySQL.
 
-What stable releases of Debian have is two to four years old, and MySQL is none of it; sites have them. Found so far:
-MySQL's own error for texts outside of a column's character set, which was an internal error.
+Debian's stable release has older ones, and no MySQL. Found so far: MySQL's own error for texts outside a column's
+character set, which was an internal error; and MariaDB's refusal to combine a CAST with latin1 columns in a UNION,
+which was taken for "no such row".
 """
 
 from __future__ import annotations
