@@ -56,7 +56,7 @@ class TextFormatter(_TraceFormatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """The line without its trace. Line breaks are escaped: many messages contain names chosen by clients."""
-        record.message = single_line(record.message)
+        record.message = single_line(redacted(record.message))  # escaped, a secret would not be recognized
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 #: Names of parameters that may protect the connection. An unknown one among them is reported, never ignored.
 _SOUNDS_LIKE_PROTECTION = re.compile(
-    r"(?i)ssl|tls|trust|keystore|certificate|cipher|kerberos|gss|krb|channelbinding|requireauth"
+    r"(?i)ssl|tls|trust|keystore|keypassword|certificate|cipher|kerberos|gss|krb|channelbinding|requireauth"
 )
 
 _MODES = {
@@ -48,8 +48,10 @@ _PASSWORDS = frozenset(
         "keystorepassword",
         "clientcertificatekeystorepassword",
         "keypassword",
+        "sslpassword",
     }
 )
+"""Their values are kept as they are: a blank at an end belongs to the password."""
 _POSTGRESQL_SAME = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcrl")
 _POSTGRESQL_WITHOUT_WEIGHT = frozenset(
     {
@@ -94,7 +96,10 @@ def translate(database: str, parameters: Mapping[str, str]) -> Translated:
 
     :param database: ``mysql``, ``mariadb`` or ``postgresql``.
     """
-    given = {name.lower(): value.strip() for name, value in parameters.items()}
+    given = {
+        name: value if name in _PASSWORDS else value.strip()
+        for name, value in ((written.lower(), value) for written, value in parameters.items())
+    }
     if database in ("mysql", "mariadb"):
         return _of_mysql(given, is_mariadb=database == "mariadb")
     return _of_postgresql(given)

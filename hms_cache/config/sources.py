@@ -113,6 +113,8 @@ def load(
     _read_secret_files(layers)
     remember([*_secrets(layers, site), *providers.secrets])
     settings = _validated(layers)
+    if settings is not None:  # in the form that the driver gets: its error texts may contain it
+        remember(secrets_of(settings.database.sqlalchemy_url()))
     site_review = review(site, unread_providers)
     insecure = _insecure(layers, site_review, settings)
     if not (settings is not None and settings.security.accept_insecure):

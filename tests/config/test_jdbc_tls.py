@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hms_cache.config import load
@@ -90,6 +90,21 @@ def test_key_stores_are_named_with_their_passwords(url: str) -> None:
         "ssl_key_password": "b",
     }
     assert "a&" in secrets_of(sqlalchemy_url(url)) and "b" in secrets_of(sqlalchemy_url(url))
+
+
+@pytest.mark.parametrize(
+    ("url", "option"),
+    [
+        ("jdbc:mariadb://h/d?useSsl=true&trustStore=/t.jks&trustStorePassword=", "ssl_ca_password"),
+        ("jdbc:mariadb://h/d?useSsl=true&keyStore=/k.jks&keyPassword=", "ssl_key_password"),
+        ("jdbc:mysql://h/d?clientCertificateKeyStoreUrl=/k.jks&clientCertificateKeyStorePassword=", "ssl_key_password"),
+        ("jdbc:postgresql://h/d?ssl=true&sslkey=/k.p12&sslpassword=", "sslpassword"),
+    ],
+)
+@given(password=st.text(min_size=1))
+@example(" a ")
+def test_a_password_stays_as_it_is(url: str, option: str, password: str) -> None:
+    assert options_of(f"{url}{quote(password, safe='')}")[option] == password
 
 
 @pytest.mark.parametrize(("query", "options"), POSTGRESQL_TABLE)

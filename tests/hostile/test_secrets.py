@@ -16,7 +16,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hms_cache.app.log_output import JsonFormatter, TextFormatter
@@ -81,6 +81,21 @@ WAYS: dict[str, Give] = {
     "MySQL's key": _in_url("mysql://u@h/d?ssl_cert=c.pem&ssl_key_password={}"),
     "trust store": _in_url("jdbc:mysql://u@h/d?useSSL=true&trustCertificateKeyStorePassword={}"),
     "MariaDB's trust store": _in_url("jdbc:mariadb://u@h/d?useSsl=true&trustStore=/a.jks&trustStorePassword={}"),
+    "MySQL's key store": _in_url(
+        "jdbc:mysql://u@h/d?clientCertificateKeyStoreUrl=file:/a.jks&clientCertificateKeyStorePassword={}"
+    ),
+    "MariaDB's key store": _in_url("jdbc:mariadb://u@h/d?useSsl=true&keyStore=/a.jks&keyStorePassword={}"),
+    "MariaDB's key": _in_url("jdbc:mariadb://u@h/d?useSsl=true&keyStore=/a.jks&keyPassword={}"),
+    "pgjdbc's key": _in_url("jdbc:postgresql://u@h/d?ssl=true&sslkey=/a.p12&sslpassword={}"),
+    "TLS to the database": lambda password, _: load(
+        command_line={
+            "database.url": "mysql://u@h/d",
+            "database.tls_enabled": True,
+            "database.tls_ca_file": "/a.jks",
+            "database.tls_ca_password": password,
+        },
+        environment={},
+    ),
     "setting": lambda password, _: load(
         command_line={"database.url": "mysql://u@h/d", "database.password": password}, environment={}
     ),
@@ -124,6 +139,8 @@ def printed(configuration: Configuration, secret: str) -> list[str]:
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(password=PASSWORDS)
+@example(f" {CORE} ")
+@example(f"\t{CORE}\n")
 def test_no_secret_is_shown_however_it_was_given(tmp_path: Path, way: str, password: str) -> None:
     known_secrets._masked_forms.clear()  # those of the previous examples
     secret = password.strip() if way in ("file", "token") or way.startswith("site") else password
