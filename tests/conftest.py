@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from hms_cache.config import secrets
 from hms_cache.input_limits import input_limits, use_input_limits
@@ -32,7 +33,13 @@ from tests.time_limits import ended_after_limit, note_errors, refuse_too_long
 # new examples are generated. Their time does not matter: on a busy machine, the first one may take a second.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("random", deadline=None)
-settings.load_profile("fixed" if os.environ.get("HMS_CACHE_FIXED_EXAMPLES") == "1" else "random")
+if os.environ.get("HMS_CACHE_FIXED_EXAMPLES") == "1":
+    settings.load_profile("fixed")
+    # Hypothesis also tries constants of all modules that are imported when a test runs. In each process, and each time,
+    # these are different modules; and to parse all of them takes each process several seconds.
+    providers._get_local_constants = lambda: providers._local_constants
+else:
+    settings.load_profile("random")
 
 
 #: The thresholds of a server's interpreter: with Python's own, collections that find nothing take a part of the time.
