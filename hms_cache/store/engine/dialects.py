@@ -136,7 +136,7 @@ def _remove_values(context: ExceptionContext, original: BaseException) -> None:
         hint = f"\nHINT: {diagnosis.message_hint}" if diagnosis.message_hint else ""
         first = diagnosis.message_primary
         if (getattr(original, "sqlstate", None) or "").startswith(_POSTGRESQL_DATA):
-            first = _without_quoted(first, '"')
+            first = without_values_on_postgresql(first)
         left = f"{first}{hint}"
         original.args = (left, *original.args[1:])
     elif context.dialect.name in MYSQL_DIALECTS and len(original.args) == 2:
@@ -151,6 +151,13 @@ def without_values_on_mysql(number: object, message: str) -> str:
     """An error's text without values. The error number tells whether the text contains any."""
     return _without_quoted(message, "'") if number in _MYSQL_QUOTES_VALUES else message
 
+
+def without_values_on_postgresql(message: str) -> str:
+    """The first line of a data exception without values, in each language in which a server may write it."""
+    return _without_quoted(_OTHER_QUOTES.sub('"', message), '"')
+
+
+_OTHER_QUOTES = re.compile("[«»„“”‟‹›「」『』]")
 
 #: Errors with quoted values: duplicate entries, syntax errors (which quote the statement), and values of a wrong type,
 #: out of range or of another character set.

@@ -28,20 +28,36 @@ def plane_of(text: str) -> int:
     return 1 if max(text) <= "\uffff" else 2
 
 
-_UNCOMPARABLE = frozenset({1267, 1270, 1271, 3854, 3988})
-"""MySQL's and MariaDB's error numbers for a text that the column's character set cannot represent. The last two are
-those of MySQL since 8.0."""
+_CANNOT_CONVERT = frozenset({3854, 3988})
+"""MySQL's error numbers, since 8.0, for a text that the column's character set cannot represent."""
 
-_OF_COLUMNS = "operation 'UNION'"
-"""End of the error's text if no text is the reason, but two columns of the statement: rows exist, and none may be
-missing."""
+_TWO_OR_THREE_COLLATIONS = frozenset({1267, 1270})
+"""MySQL's and MariaDB's error numbers for two or three operands whose collations cannot be combined. The error's text
+names the collation of each, and how it got it."""
+
+_MORE_COLLATIONS = 1271
+"""The number for more operands. The error's text names only the operation."""
+
+_OF_A_TEXT = re.compile(r",COERCIBLE\).*'(?!UNION')[^']*'\Z", re.DOTALL)
+"""After the collation of a text of the statement. Those of columns and of CAST are IMPLICIT. The rows of a UNION are
+not compared."""
+
+_OF_A_LIST = re.compile(r"' ?in ?'\Z", re.IGNORECASE)
+"""The only operation with four operands in which the store compares columns with texts."""
 
 
 def is_uncomparable(error: BaseException) -> bool:
     """Whether this error of MySQL's or MariaDB's driver means that a text cannot be compared with a column, so that no
-    value of the column equals it."""
-    number, *texts = error.args or (None,)
-    return number in _UNCOMPARABLE and not any(str(one).endswith(_OF_COLUMNS) for one in texts)
+    value of the column equals it.
+
+    False if two columns of the statement cannot be compared: rows exist, and none may be missing.
+    """
+    number, message, *_ = (*error.args, "", "")
+    if number in _TWO_OR_THREE_COLLATIONS:
+        return _OF_A_TEXT.search(str(message)) is not None
+    if number == _MORE_COLLATIONS:
+        return _OF_A_LIST.search(str(message)) is not None
+    return number in _CANNOT_CONVERT
 
 
 _IN_NO_COLUMN = "\0 this text has characters that the column has not \0"

@@ -24,7 +24,12 @@ from hms_cache.errors import ConfigurationError, DatabaseUnavailableError
 from hms_cache.metrics import Metrics
 from hms_cache.store import schema
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_reads, without_values_on_mysql
+from hms_cache.store.engine.dialects import (
+    database_time_ms,
+    reason_of_stale_reads,
+    without_values_on_mysql,
+    without_values_on_postgresql,
+)
 from hms_cache.store.engine.drivers.sessions import Sessions
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.work_units import run_read, run_write
@@ -321,6 +326,23 @@ MYSQL_TEXTS = {
 def test_texts_of_mysql_without_values(told: tuple[int, str], shown: str) -> None:
     """As worded by MySQL 8 and MariaDB. What tells an operator what to do remains."""
     assert without_values_on_mysql(*told) == shown
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ('invalid input syntax for type numeric: "a"', 'invalid input syntax for type numeric: "…"'),
+        ('value "9" is out of range for type "integer"', 'value "…"'),
+        ("ungültige Eingabesyntax für Typ numeric: »a«", 'ungültige Eingabesyntax für Typ numeric: "…"'),
+        (
+            "syntaxe en entrée invalide pour le type numeric : « a »",
+            'syntaxe en entrée invalide pour le type numeric : "…"',
+        ),
+        ("la sintaxis no es válida para tipo numeric: «a»", 'la sintaxis no es válida para tipo numeric: "…"'),
+    ],
+)
+def test_texts_of_postgresql_without_values(told: str, shown: str) -> None:
+    assert without_values_on_postgresql(told) == shown
 
 
 def test_values_that_a_database_refuses_are_not_in_the_log(initialized_database: Database) -> None:

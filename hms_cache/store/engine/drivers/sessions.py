@@ -159,11 +159,11 @@ class Sessions:
         limit = f"max_statement_time={limit_ms / 1000}" if is_mariadb else f"max_execution_time={limit_ms}"
         with connection.cursor() as cursor:
             # Strict mode: a value that does not fit its column is an error, never truncated or replaced by question
-            # marks.
+            # marks. Texts of errors are in English: some are evaluated (`dialects`).
             cursor.execute(
                 "SET SESSION sql_mode='STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION',"
                 f" time_zone='+00:00', innodb_lock_wait_timeout={math.ceil(limit_s)}, {limit},"
-                f" group_concat_max_len={_LONGEST_AGGREGATE_BYTES}"
+                f" group_concat_max_len={_LONGEST_AGGREGATE_BYTES}, lc_messages='en_US'"
             )
             if kind == "load":
                 cursor.execute("SET SESSION TRANSACTION READ ONLY")
