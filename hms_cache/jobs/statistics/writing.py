@@ -230,7 +230,7 @@ def _writer(
             for outcomes, done in calls.rest():
                 merge_written(done)
                 yield outcome_batch(outcomes)
-        yield outcome_batch([_outcome(merger=merger.encoded(), totals=merger.totals.encoded())])
+        yield outcome_batch([_outcome(together=merger.encoded(), totals=merger.totals.encoded())])
 
     return write
 
@@ -443,9 +443,26 @@ def _of_all_files(row: dict[str, Any]) -> dict[str, Any]:
     return row if row["sample_bytes"] is None else estimated(row, row["all_bytes"] / row["sample_bytes"])
 
 
-def _outcome(**figures: Any) -> dict[str, Any]:
-    nothing = {"written": 0, "rows": 0, "partition": None, "failure": None, "is_left": False}
-    return nothing | {"together": None, "totals": None} | figures
+def _outcome(
+    *,
+    written: int = 0,
+    rows: int = 0,
+    partition: str | None = None,
+    failure: str | None = None,
+    is_left: bool = False,
+    together: bytes | None = None,
+    totals: str | None = None,
+) -> dict[str, Any]:
+    """A row of `OUTCOME`, without its table."""
+    return {
+        "written": written,
+        "rows": rows,
+        "partition": partition,
+        "failure": failure,
+        "is_left": is_left,
+        "together": together,
+        "totals": totals,
+    }
 
 
 def _unchanged(

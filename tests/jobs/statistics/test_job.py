@@ -109,7 +109,7 @@ def start(
 @pytest.mark.parametrize(
     ("database_kind", "read_by_spark"),
     [
-        pytest.param("sqlite", False, marks=pytest.mark.soak),
+        pytest.param("sqlite", False, marks=[pytest.mark.soak, pytest.mark.short]),
         pytest.param("sqlite", True, marks=pytest.mark.soak),
         pytest.param("mariadb", False, marks=[pytest.mark.mariadb, pytest.mark.soak]),
     ],
