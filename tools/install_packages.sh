@@ -24,6 +24,7 @@ case "${1:-}" in
     need kinit krb5-user
     need krb5-config libkrb5-dev
     need /usr/sbin/slapd slapd
+    need /usr/sbin/pgbouncer pgbouncer
     need /usr/sbin/rsyslogd rsyslog
     ;;
   browser)

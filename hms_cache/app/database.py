@@ -20,6 +20,7 @@ from hms_cache.store.engine.dialects import reason_of_stale_reads
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.sequences import raise_lagging_sequences
+from hms_cache.store.engine.session_pools import shares_sessions
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.installation.check import check_schema, schema_version
 from hms_cache.store.installation.foreign_key_indexes import (
@@ -85,7 +86,7 @@ def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) ->
 def require_schema(database: Database, settings: Settings) -> None:
     """Checks that the database can be served. An embedded one gets its schema; any other must have it.
 
-    Raises ``SchemaError`` with a remedy, ``DatabaseUnavailable`` if it does not answer.
+    Raises ``SchemaError`` or ``StartupError`` with a remedy, ``DatabaseUnavailable`` if it does not answer.
     """
     if schema_version(database) is None and settings.database.is_sqlite:
         init_schema(database)
@@ -94,6 +95,11 @@ def require_schema(database: Database, settings: Settings) -> None:
 
 def require_served_schema(database: Database, settings: Settings) -> SchemaFeatures:
     """Like :func:`require_schema`, but changes nothing. Returns which parts of the schema exist."""
+    if shares_sessions(database):
+        raise StartupError(
+            "the database is behind a pool that gives each transaction another session",
+            remedy="Have the pool keep sessions (PgBouncer: pool_mode = session), or name the server in database.url.",
+        )
     create = f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'"
     if (file := database.missing_file) is not None:  # SQLite would create it, without a schema
         raise SchemaError(f"the database has no metastore schema: there is no file {file}", remedy=create)

@@ -38,9 +38,11 @@ names the collation of each, and how it got it."""
 _MORE_COLLATIONS = 1271
 """The number for more operands. The error's text names only the operation."""
 
-_OF_A_TEXT = re.compile(r",COERCIBLE\).*'(?!UNION')[^']*'\Z", re.DOTALL)
-"""After the collation of a text of the statement. Those of columns and of CAST are IMPLICIT. The rows of a UNION are
-not compared."""
+_OF_A_TEXT = ",COERCIBLE)"
+"""After the collation of a text of the statement. Those of columns and of CAST are IMPLICIT."""
+
+_OF_A_UNION = "'UNION'"
+"""At the end of the error's text: its rows are not compared."""
 
 _OF_A_LIST = re.compile(r"' ?in ?'\Z", re.IGNORECASE)
 """The only operation with four operands in which the store compares columns with texts."""
@@ -54,7 +56,7 @@ def is_uncomparable(error: BaseException) -> bool:
     """
     number, message, *_ = (*error.args, "", "")
     if number in _TWO_OR_THREE_COLLATIONS:
-        return _OF_A_TEXT.search(str(message)) is not None
+        return _OF_A_TEXT in str(message) and not str(message).endswith(_OF_A_UNION)
     if number == _MORE_COLLATIONS:
         return _OF_A_LIST.search(str(message)) is not None
     return number in _CANNOT_CONVERT

@@ -108,7 +108,8 @@ def test_a_limit_below_a_millisecond_is_one() -> None:
     settings = DatabaseSettings(statement_timeout_s=0.0004, connect_timeout_s=0.0004)
     with closing(Database("postgresql://localhost/d", settings)) as database:
         arguments, _ = database._sessions.arguments("write")
-    assert "statement_timeout=1 " in arguments["options"] and arguments["connect_timeout"] == 1
+        limits = database._sessions.settings_on_postgresql("write")
+    assert (limits["statement_timeout"], limits["lock_timeout"], arguments["connect_timeout"]) == ("1", "1", 1)
 
 
 def test_reads_inside_a_snapshot_are_part_of_it(initialized_database: Database) -> None:

@@ -18,6 +18,7 @@ from hms_cache.config.sections import DatabaseSettings
 from hms_cache.store.engine.dialects import DialectName
 from hms_cache.store.engine.drivers import mysql_driver
 from hms_cache.store.engine.drivers.mysql_tls import pop_tls_options
+from hms_cache.store.engine.drivers.postgresql_options import set_for_session, settings_of
 from hms_cache.store.engine.drivers.postgresql_tls import PostgresqlTls
 from hms_cache.store.engine.drivers.sqlite_files import FileOpener
 from hms_cache.store.engine.errors import RetryableConflict
@@ -28,7 +29,7 @@ _LONGEST_AGGREGATE_BYTES = 16 * 1024 * 1024
 
 #: Settings that a database or an account may have changed: figures have all digits (before PostgreSQL 12 only 15), and
 #: its catalog spells types and expressions as they are compared here.
-_POSTGRESQL_SESSION = "-c extra_float_digits=3 -c quote_all_identifiers=off"
+_POSTGRESQL_SESSION = {"extra_float_digits": "3", "quote_all_identifiers": "off"}
 
 #: The socket's timeout is longer than the statement's by this, so that the database reports the error first.
 _SOCKET_MARGIN_S = 10.0
@@ -50,11 +51,18 @@ class Sessions:
         self.url = url
         """Without the parts that the driver gets as arguments."""
         self._tls_options: dict[str, Any] = {}
+        self._given_settings: dict[str, str] = {}
+        """PostgreSQL's, from the URL."""
         if dialect == "mysql":
             self.url, self._tls_options = pop_tls_options(url)
         elif dialect == "postgresql":
             self._postgresql_tls = PostgresqlTls(url)
             self.url = self._postgresql_tls.url
+            options = self.url.query.get("options", "")
+            given = settings_of(options if isinstance(options, str) else " ".join(options))
+            if given is not None:
+                self._given_settings = given
+                self.url = self.url.difference_update_query(["options"])
         self._file_opener = FileOpener()
         self._prepares_file = True
 
@@ -74,8 +82,9 @@ class Sessions:
             if kind != "check":
                 begin = "BEGIN IMMEDIATE" if kind == "write" else "BEGIN"
                 event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
-        # First: SQLAlchemy inspects its first connection to find out how identifiers are quoted (ANSI_QUOTES).
-        event.listen(engine, "connect", self._on_connect(kind), insert=self._dialect == "mysql")
+        # First: SQLAlchemy inspects its first connection to find out how identifiers are quoted (ANSI_QUOTES), and
+        # which schema is searched.
+        event.listen(engine, "connect", self._on_connect(kind), insert=self._dialect != "sqlite")
 
     def arguments(self, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arguments for the driver, and for SQLAlchemy's engine."""
@@ -92,14 +101,10 @@ class Sessions:
                 **self._tls_options,
             }, {"isolation_level": level}
         if self._dialect == "postgresql":
-            limit_ms = math.ceil(self._statement_limit_s(kind) * 1000)
-            options = f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms} {_POSTGRESQL_SESSION}"
-            given = self.url.query.get("options")
             return {
                 "connect_timeout": math.ceil(connect_s),
                 # Otherwise it is the database's encoding, and the driver cannot encode texts outside of it.
                 "client_encoding": "utf8",
-                "options": f"{given} {options}" if given else options,
                 # No column has this type; SQLAlchemy would look it up with each engine's first connection.
             }, {"isolation_level": level, "use_native_hstore": False}
         # No isolation level for load and write: then the driver does not begin transactions; the listener above does.
@@ -169,7 +174,14 @@ class Sessions:
                 cursor.execute("SET SESSION TRANSACTION READ ONLY")
         connection.rolls_back_later = kind == "load"
 
+    def settings_on_postgresql(self, kind: str) -> dict[str, str]:
+        """The settings of a session, by name. Those of the URL come first."""
+        limit_ms = str(math.ceil(self._statement_limit_s(kind) * 1000))
+        limits = {"statement_timeout": limit_ms, "lock_timeout": limit_ms}
+        return {**self._given_settings, **limits, **_POSTGRESQL_SESSION}
+
     def _prepare_postgresql(self, connection: Any, kind: str) -> None:
+        set_for_session(connection, self.settings_on_postgresql(kind))
         if kind == "load":
             connection.read_only = True
             connection.rolls_back_later = True
