@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,9 +16,11 @@ from sqlalchemy import make_url, text
 
 from hms_cache.app.database import open_database, require_served_schema
 from hms_cache.config import load
+from hms_cache.config.sections import DatabaseSettings
 from hms_cache.errors import StartupError
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.drivers.postgresql_options import settings_of
+from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.session_pools import shares_sessions
 from hms_cache.store.installation.init import init_schema
 from tests.conftest import ServerLookup
@@ -113,6 +118,38 @@ def test_a_pooler_that_gives_each_transaction_another_session_is_refused(url: st
         with pytest.raises(StartupError, match="gives each transaction another session") as raised:
             require_served_schema(database, settings)
         assert "pool_mode = session" in str(raised.value.remedy)
+
+
+_SSL_REQUEST = bytes.fromhex("0000000804d2162f")
+_GREETING = b"R\0\0\0\x08\0\0\0\0" + b"Z\0\0\0\x05I"
+
+
+def _greet_and_be_silent(listener: socket.socket) -> None:
+    with suppress(OSError), listener.accept()[0] as client:
+        while client.recv(8, socket.MSG_PEEK) == _SSL_REQUEST:
+            client.recv(8)
+            client.sendall(b"N")
+        client.recv(4096)
+        client.sendall(_GREETING)
+        while client.recv(4096):
+            pass
+
+
+@pytest.mark.timeout(60)
+def test_a_pooler_that_accepts_and_then_hangs_is_unavailable_after_the_time_to_connect() -> None:
+    """As one does whose server is away. The time of a statement is five minutes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=_greet_and_be_silent, args=(listener,), daemon=True)
+        thread.start()
+        settings = DatabaseSettings(connect_timeout_s=0.5)
+        url = f"postgresql://postgres@127.0.0.1:{listener.getsockname()[1]}/d"
+        with (
+            closing(Database(url, settings)) as database,
+            pytest.raises(DatabaseUnavailable, match="did not answer in time"),
+            database.loading(),
+        ):
+            pass
+        thread.join(30)
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,10 @@ def settings_of(options: str) -> dict[str, str] | None:
 
 
 def set_for_session(connection: Any, settings: dict[str, str]) -> None:
-    """Sets them for the session of this psycopg connection, in one round trip. Raises what the driver does."""
+    """Sets them for the session of this psycopg connection, in one round trip. Raises what the driver does; then the
+    connection must not be used."""
     calls = ", ".join("set_config(%s, %s, false)" for _ in settings)
     before = connection.autocommit
     connection.autocommit = True  # in a transaction, a rollback would undo them
-    try:
-        connection.execute(f"SELECT {calls}", [text for setting in settings.items() for text in setting], prepare=False)
-    finally:
-        connection.autocommit = before
+    connection.execute(f"SELECT {calls}", [text for setting in settings.items() for text in setting], prepare=False)
+    connection.autocommit = before

@@ -89,8 +89,7 @@ class Sessions:
     def arguments(self, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arguments for the driver, and for SQLAlchemy's engine."""
         level = {"check": "AUTOCOMMIT", "load": "REPEATABLE READ", "write": "READ COMMITTED"}[kind]
-        limits = self.settings
-        connect_s = limits.check_connect_timeout_s if kind == "check" else limits.connect_timeout_s
+        connect_s = self._connect_limit_s(kind)
         if self._dialect == "mysql":
             socket_s = self._socket_limit_s(kind)
             return {
@@ -108,12 +107,15 @@ class Sessions:
                 # No column has this type; SQLAlchemy would look it up with each engine's first connection.
             }, {"isolation_level": level, "use_native_hstore": False}
         # No isolation level for load and write: then the driver does not begin transactions; the listener above does.
-        return {"timeout": limits.statement_timeout_s, "check_same_thread": False}, (
+        return {"timeout": self.settings.statement_timeout_s, "check_same_thread": False}, (
             {"isolation_level": level} if kind == "check" else {}
         )
 
     def _statement_limit_s(self, kind: str) -> float:
         return self.settings.check_timeout_s if kind == "check" else self.settings.statement_timeout_s
+
+    def _connect_limit_s(self, kind: str) -> float:
+        return self.settings.check_connect_timeout_s if kind == "check" else self.settings.connect_timeout_s
 
     def _socket_limit_s(self, kind: str) -> float:
         """Timeout of one reply: a lost host or a hanging server never reports an error itself."""
@@ -181,7 +183,9 @@ class Sessions:
         return {**self._given_settings, **limits, **_POSTGRESQL_SESSION}
 
     def _prepare_postgresql(self, connection: Any, kind: str) -> None:
+        limit_s, connection.answer_limit_s = connection.answer_limit_s, self._connect_limit_s(kind)
         set_for_session(connection, self.settings_on_postgresql(kind))
+        connection.answer_limit_s = limit_s
         if kind == "load":
             connection.read_only = True
             connection.rolls_back_later = True
