@@ -121,31 +121,49 @@ def test_a_pooler_that_gives_each_transaction_another_session_is_refused(url: st
 
 
 _SSL_REQUEST = bytes.fromhex("0000000804d2162f")
-_GREETING = b"R\0\0\0\x08\0\0\0\0" + b"Z\0\0\0\x05I"
 
 
-def _greet_and_be_silent(listener: socket.socket) -> None:
-    with suppress(OSError), listener.accept()[0] as client:
-        while client.recv(8, socket.MSG_PEEK) == _SSL_REQUEST:
-            client.recv(8)
-            client.sendall(b"N")
-        client.recv(4096)
-        client.sendall(_GREETING)
-        while client.recv(4096):
-            pass
+def _greet_as_postgresql(client: socket.socket) -> None:
+    while client.recv(8, socket.MSG_PEEK) == _SSL_REQUEST:
+        client.recv(8)
+        client.sendall(b"N")
+    client.recv(4096)
+    client.sendall(b"R\0\0\0\x08\0\0\0\0" + b"Z\0\0\0\x05I")
 
 
+def _greet_as_mysql(client: socket.socket) -> None:
+    capabilities, plugin = 0x000FA6FF, b"mysql_native_password\0"  # without TLS
+    greeting = b"\x0a8.0.0\0" + bytes(4) + b"abcdefgh\0" + (capabilities & 0xFFFF).to_bytes(2, "little")
+    greeting += b"\x2d\x02\0" + (capabilities >> 16).to_bytes(2, "little") + b"\x15" + bytes(10)
+    greeting += b"ijklmnopqrst\0" + plugin
+    client.sendall(len(greeting).to_bytes(3, "little") + b"\0" + greeting)
+    client.recv(4096)
+    client.sendall(b"\x07\0\0\x02\0\0\0\x02\0\0\0")
+
+
+@pytest.mark.parametrize(
+    ("kind", "greet"),
+    [("postgresql", _greet_as_postgresql), ("mysql", _greet_as_mysql)],
+)
 @pytest.mark.timeout(60)
-def test_a_pooler_that_accepts_and_then_hangs_is_unavailable_after_the_time_to_connect() -> None:
+def test_a_pooler_that_accepts_and_then_hangs_is_unavailable_after_the_time_to_connect(
+    kind: str, greet: Callable[[socket.socket], None]
+) -> None:
     """As one does whose server is away. The time of a statement is five minutes."""
+
+    def greet_and_be_silent() -> None:
+        with suppress(OSError), listener.accept()[0] as client:
+            greet(client)
+            while client.recv(4096):
+                pass
+
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=_greet_and_be_silent, args=(listener,), daemon=True)
+        thread = threading.Thread(target=greet_and_be_silent, daemon=True)
         thread.start()
-        settings = DatabaseSettings(connect_timeout_s=0.5)
-        url = f"postgresql://postgres@127.0.0.1:{listener.getsockname()[1]}/d"
+        url = f"{kind}://postgres@127.0.0.1:{listener.getsockname()[1]}/d"
         with (
-            closing(Database(url, settings)) as database,
-            pytest.raises(DatabaseUnavailable, match="did not answer in time"),
+            closing(Database(url, DatabaseSettings(connect_timeout_s=0.5))) as database,
+            pytest.raises(DatabaseUnavailable, match=r"did not answer in time|timed out"),
             database.loading(),
         ):
             pass

@@ -91,12 +91,12 @@ class Sessions:
         level = {"check": "AUTOCOMMIT", "load": "REPEATABLE READ", "write": "READ COMMITTED"}[kind]
         connect_s = self._connect_limit_s(kind)
         if self._dialect == "mysql":
-            socket_s = self._socket_limit_s(kind)
             return {
                 "charset": "utf8mb4",
                 "connect_timeout": connect_s,
-                "read_timeout": socket_s,
-                "write_timeout": socket_s,
+                # Until the session is prepared: the driver also sends statements while it connects.
+                "read_timeout": connect_s,
+                "write_timeout": self._socket_limit_s(kind),
                 **self._tls_options,
             }, {"isolation_level": level}
         if self._dialect == "postgresql":
@@ -174,6 +174,7 @@ class Sessions:
             )
             if kind == "load":
                 cursor.execute("SET SESSION TRANSACTION READ ONLY")
+        connection._read_timeout = self._socket_limit_s(kind)
         connection.rolls_back_later = kind == "load"
 
     def settings_on_postgresql(self, kind: str) -> dict[str, str]:
