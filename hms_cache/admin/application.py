@@ -59,7 +59,7 @@ def build_application(
     async def metrics(request: Request) -> Response:
         others = await siblings.query_all(request, METRICS_TIMEOUT_S)
         texts = {index: body for index, (status, body) in others.items() if status == 200}
-        sources.metrics.server.unreached_workers.set(len(others) - len(texts))
+        sources.metrics.server.unreachable_workers.set(len(others) - len(texts))
         own = sources.metrics.text()
         if siblings.count == 1 or PASSED_ON in request.headers:
             return Response(own, media_type=_PROMETHEUS)

@@ -178,7 +178,9 @@ def _memory_files(settings: Settings, directory: Path, metrics: CacheMetrics) ->
     most = files_to_spare(_MAX_MEMORY_FILES * OPEN_FILES_EACH, settings.server.max_connections) // OPEN_FILES_EACH
     files = MemoryFiles(directory, most)
     metrics.shared_bytes.set_function(lambda: files.bytes)
-    metrics.shared_blocks.include(lambda: {("made",): files.made, ("found",): files.found, ("refused",): files.refused})
+    metrics.shared_blocks.include(
+        lambda: {("created",): files.created, ("reused",): files.reused, ("failed",): files.failed}
+    )
     return files
 
 
@@ -217,7 +219,7 @@ def _show(cache: Cache, metrics: CacheMetrics) -> None:
     metrics.loads.set_function(lambda: cache.loader.loads)
     metrics.discarded_loads.set_function(lambda: cache.loader.discarded)
     metrics.refused_loads.set_function(lambda: cache.loader.refused)
-    metrics.loads_over_share.include(lambda: {(of,): n for of, n in cache.loader.shares.refused.items()})
+    metrics.loads_over_client_limit.include(lambda: {(of,): n for of, n in cache.loader.shares.refused.items()})
     metrics.refills.set_function(lambda: cache.refill.refilled)
     metrics.background_loads.set_function(lambda: cache.background.loaded)
     metrics.background_loads_waiting.set_function(lambda: cache.background.waiting)

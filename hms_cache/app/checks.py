@@ -355,7 +355,7 @@ def _removing_new_directories(warehouse: Warehouse, root: AllowedLocation) -> It
                 os.rmdir(path)
 
     where = file_system_of(root)
-    made = warehouse.run_operation(where, "look", f"Cannot look at {root}", missing) if root.is_local else []
+    made = warehouse.run_operation(where, "inspect", f"Cannot look at {root}", missing) if root.is_local else []
     was_there = root.is_local or warehouse.is_directory(root)
     try:
         yield

@@ -65,7 +65,7 @@ class CachedGroups:
         self._retry_at_s = -1.0
         self._user_retry_at_s: OrderedDict[str, float] = OrderedDict()
         """Users that are not asked about again, with the end of that period."""
-        self.outcomes = {"ok": 0, "kept": 0, "failed": 0}
+        self.outcomes = {"ok": 0, "cached": 0, "failed": 0}
 
     def of(self, user: str) -> frozenset[str]:
         """Asks the system now. Raises UndecidedError if it fails and no cached answer is recent enough."""
@@ -107,7 +107,7 @@ class CachedGroups:
         with self._lock:
             found, received_at_s = self._cached.get(user, (NO_GROUPS, -1.0))
             if received_at_s >= 0 and self.now_s() - received_at_s <= 2 * self.max_age_s:
-                self.outcomes["kept"] += 1
+                self.outcomes["cached"] += 1
                 return found
             self.outcomes["failed"] += 1
         raise UndecidedError("the groups of the user cannot be determined; retry")

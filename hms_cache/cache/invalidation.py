@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 CommitResolver = Callable[[Sequence[int]], Mapping[int, Sequence[tuple[TableName, int]]]]
 """For each transaction id, the (table, write id) pairs that it allocated. A missing id means "unknown"."""
 
-SKIPPED_NOT_HELD = "not_held"
+SKIPPED_NOT_CACHED = "not_cached"
 SKIPPED_EXCLUDED = "excluded"
 """Why an event was skipped: its table has no entry, or only a note that its properties, or those of its database,
 exclude it from the cache. Labels in metrics."""
@@ -121,7 +121,7 @@ class FollowingEntries(BudgetedEntries):
             if self.loads.of(table) or any((table, one) in self.too_large for one in Facet):
                 return None
             self._skipped_to = max(self._skipped_to, header.event_id)
-            return SKIPPED_NOT_HELD if entry is None else SKIPPED_EXCLUDED
+            return SKIPPED_NOT_CACHED if entry is None else SKIPPED_EXCLUDED
 
     def _resolve(self, events: Sequence[ev.Event]) -> Mapping[int, Sequence[tuple[TableName, int]]]:
         with self._lock:

@@ -113,10 +113,10 @@ class MemoryFiles:
         self._held: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
         self._lock = threading.Lock()
         """Guards `_held`."""
-        self.made = 0
-        self.found = 0
+        self.created = 0
+        self.reused = 0
         """Files created by this process, and files that another one had created."""
-        self.refused = 0
+        self.failed = 0
         """How often no file was available: too many are held, or the system gave no memory."""
 
     @property
@@ -137,7 +137,7 @@ class MemoryFiles:
         """
         self._remove_loose_links()
         if self.is_paused:
-            self.refused += 1
+            self.failed += 1
             return None
         places, size = places_of(runs)
         path = self._directory / _name_of(runs)
@@ -148,7 +148,7 @@ class MemoryFiles:
             except (OSError, ValueError) as error:
                 _log.warning("no memory is shared for %g s: %s", RETRY_PAUSE_S, error)
                 self._paused_until_s = self._now_s() + RETRY_PAUSE_S
-                self.refused += 1
+                self.failed += 1
                 return None
         with self._lock:
             self._held.add(mapped)
@@ -170,7 +170,7 @@ class MemoryFiles:
             os.close(file)
         if not all(_is_at(mapped, place, run) for place, run in zip(places, runs, strict=True)):
             return None
-        self.found += 1
+        self.reused += 1
         return mapped
 
     def adopt(self, new: NewFile) -> mmap.mmap | None:
@@ -183,12 +183,12 @@ class MemoryFiles:
         self._remove_loose_links()
         try:
             if self.is_paused or not _is_sealed(new.file) or os.fstat(new.file).st_size != new.size:
-                self.refused += 1
+                self.failed += 1
                 os.close(new.file)
                 return None
             mapped = mmap.mmap(new.file, new.size, access=mmap.ACCESS_COPY)
         except (OSError, ValueError):
-            self.refused += 1
+            self.failed += 1
             os.close(new.file)
             return None
         path = self._directory / new.name
@@ -202,7 +202,7 @@ class MemoryFiles:
                 self._replace_link(path, _target_of(new.file))
         if new.file >= 0:
             self._keep_open(mapped, new.file, new.name)
-        self.found += 1
+        self.reused += 1
         with self._lock:
             self._held.add(mapped)
         return mapped
@@ -228,7 +228,7 @@ class MemoryFiles:
             self._replace_link(path, target)
         except OSError as error:  # it belongs to this process alone
             _log.debug("a file in memory is not shared: %s", error)
-        self.made += 1
+        self.created += 1
         self._keep_open(mapped, file, path.name)
         return mapped
 

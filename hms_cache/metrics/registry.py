@@ -76,8 +76,8 @@ class ServerMetrics(_Subsystem):
             "workers_lost_total",
             "Workers (server.workers) in this worker's place that ended unexpectedly: killed, out of memory, defect.",
         )
-        self.unreached_workers = self._gauge(
-            "workers_unreached",
+        self.unreachable_workers = self._gauge(
+            "workers_unreachable",
             "Other workers (server.workers) that did not answer the worker that handles /metrics: hung or stopped.",
         )
         self.in_flight = self._gauge("calls_in_flight", "Calls that are running or waiting for a thread.")
@@ -103,8 +103,8 @@ class ServerMetrics(_Subsystem):
             "Connections closed because of a time limit. kind: message, write, first_call, idle.",
             "kind",
         )
-        self.cut_off_connections = self._count(
-            "connections_cut_off_total", "Connections closed because server.buffer_budget_bytes was used up."
+        self.connections_over_buffer_budget = self._count(
+            "connections_over_buffer_budget_total", "Connections closed because server.buffer_budget_bytes was used up."
         )
         self.buffered_bytes = self._gauge(
             "buffered_bytes",
@@ -152,7 +152,7 @@ class ServerMetrics(_Subsystem):
         )
         self.directory_groups = self._tally(
             "authorization_directory_groups_total",
-            "Requests to the directory for a user's groups. outcome: ok, kept (it did not answer, and the previous"
+            "Requests to the directory for a user's groups. outcome: ok, cached (it did not answer, and the previous"
             " answer was used), failed (the call was refused).",
             "outcome",
         )
@@ -170,10 +170,10 @@ class ServerMetrics(_Subsystem):
             "calls_refused_total",
             "Calls refused because of server.max_in_flight or server.max_waiting_per_pool.",
         )
-        self.calls_over_share = self._tally(
-            "calls_over_share_total",
-            "Calls refused because of server.max_calls_per_user or max_calls_per_address. of: user, address.",
-            "of",
+        self.calls_over_client_limit = self._tally(
+            "calls_over_client_limit_total",
+            "Calls refused because of server.max_calls_per_user or max_calls_per_address. scope: user, address.",
+            "scope",
         )
         self.refused_inputs = self._tally(
             "inputs_refused_total",
@@ -194,8 +194,8 @@ class ServerMetrics(_Subsystem):
         self.thread_pool_running = self._gauge(
             "thread_pool_calls_running", "Calls that are running, not counting stuck ones.", "pool"
         )
-        self.thread_pool_held_back = self._gauge(
-            "thread_pool_calls_held_back",
+        self.thread_pool_deferred = self._gauge(
+            "thread_pool_calls_deferred",
             "Waiting calls with large replies that exceed server.large_reply_threads.",
             "pool",
         )
@@ -216,7 +216,7 @@ class ServerMetrics(_Subsystem):
         """Connects the pool's gauges to its load."""
         self.thread_pool_waiting.labels(pool).set_function(lambda: load().waiting)
         self.thread_pool_running.labels(pool).set_function(lambda: load().running)
-        self.thread_pool_held_back.labels(pool).set_function(lambda: load().held_back)
+        self.thread_pool_deferred.labels(pool).set_function(lambda: load().held_back)
         self.thread_pool_stuck.labels(pool).set_function(lambda: load().stuck)
 
     def observe_wait(self, pool: str, seconds: float) -> None:
@@ -294,10 +294,10 @@ class CacheMetrics(_Subsystem):
             "Loads discarded because they read another database server than the one that is followed, or an earlier"
             " state.",
         )
-        self.loads_over_share = self._tally(
-            "cache_loads_over_share_total",
-            "Reads refused because of cache.max_loads_per_user or max_loads_per_address. of: user, address.",
-            "of",
+        self.loads_over_client_limit = self._tally(
+            "cache_loads_over_client_limit_total",
+            "Reads refused because of cache.max_loads_per_user or max_loads_per_address. scope: user, address.",
+            "scope",
         )
         self.refills = self._count("cache_refills_total", "Entries loaded again before they were read.")
         self.background_loads = self._count(
@@ -317,8 +317,9 @@ class CacheMetrics(_Subsystem):
         )
         self.shared_blocks = self._tally(
             "cache_shared_blocks_total",
-            "Blocks of partitions for the memory that the workers share. outcome: made (by this worker), found (made by"
-            " another one), refused (no file could be created; the worker keeps the block in its own memory).",
+            "Blocks of partitions for the memory that the workers share. outcome: created (by this worker), reused"
+            " (created by another one), failed (no file could be created; the worker keeps the block in its own"
+            " memory).",
             "outcome",
         )
         self.dump_writes = self._tally(
@@ -345,8 +346,8 @@ class EventMetrics(_Subsystem):
         self.received = self._tally("events_received_total", "Events read from the notification log.")
         self.skipped = self._tally(
             "events_skipped_total",
-            "Events that were not decoded. reason: not_held (nothing of the table was in memory), excluded (properties "
-            "exclude the table from the cache), operator.",
+            "Events that were not decoded. reason: not_cached (nothing of the table was in memory), excluded "
+            "(properties exclude the table from the cache), operator.",
             "reason",
         )
         self.failed = self._tally(
@@ -392,8 +393,9 @@ class ManagementMetrics(_Subsystem):
         self.feed_events = self._tally("change_feed_events_total", "Events sent to listeners.")
         self.feed_ends = self._tally(
             "change_feed_ends_total",
-            "Feeds that the server ended. reason: cleaned and replaced (the log does not continue at the listener's "
-            "position), slow (admin.listener_buffer_bytes), stopping, refused (the user or the token), failed.",
+            "Feeds that the server ended. reason: expired and history_changed (the log does not continue at the "
+            "listener's position), slow (admin.listener_buffer_bytes), stopping, refused (the user or the token),"
+            " failed.",
             "reason",
         )
 
@@ -404,7 +406,7 @@ class LeaseMetrics(_Subsystem):
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
         self.members = self._gauge("lease_members", "Members of the set when they were last read, including this one.")
-        self.left = self._gauge("lease_left_seconds", "Remaining time of this member's lease.")
+        self.left = self._gauge("lease_remaining_seconds", "Remaining time of this member's lease.")
         self.is_held = self._gauge("lease_held", "1 while all exact reads are answered by lease.")
         self.is_held_for_tables = self._gauge(
             "lease_held_for_tables", "1 while reads of tables that are not being written are answered by lease."

@@ -243,13 +243,13 @@ def test_partitions_come_as_files_that_all_map(memory: str, tmp_path: Path, monk
     if memory == "shared":
         # The three sets are equal, but each is a file of its own; both workers map the same three.
         assert len(_inodes()) == 3
-        assert [place.found for place in places if place is not None] == [3, 3]
+        assert [place.reused for place in places if place is not None] == [3, 3]
         assert len(list(tmp_path.iterdir())) == 1, "what is equal has one name"
         # A process that reads the same for itself later finds it there.
         own = PartitionSet(KEYS, PARTITIONS, complete=True)
         later = MemoryFiles(tmp_path, 100)
         assert shared_blocks.shared_block(own.segments[0].block, later) is not None
-        assert (later.found, later.made) == (1, 0)
+        assert (later.reused, later.created) == (1, 0)
         del own, later
     reading.end()
     del found, one, places, reading

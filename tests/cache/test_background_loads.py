@@ -119,7 +119,7 @@ def test_a_cold_read_costs_what_an_uncached_one_costs(name: str, here: Server, s
     here.reasons()
     with count_statements(here.database) as seen:
         assert encoded(lambda: READS[name](here.store)) == expected
-    assert here.reasons() == [Reason.NOT_HELD]
+    assert here.reasons() == [Reason.NOT_CACHED]
     assert seen.count == without.count + 1, "the position check"
     assert here.cache.loader.loads == 0
 
@@ -185,7 +185,7 @@ def test_a_read_of_all_partitions_does_not_wait_for_their_load_beside(here: Serv
     here.reasons()
     here.cache.background.drain()
     assert answers == [encoded(lambda: here.objects.reads.partitions.get_partitions(PartitionQuery(T)))]
-    assert here.reasons() == [Reason.NOT_HELD]
+    assert here.reasons() == [Reason.NOT_CACHED]
     assert is_held(here) and not here.cache.background.is_loading(T)
 
 

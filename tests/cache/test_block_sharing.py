@@ -60,7 +60,7 @@ def test_loaded_partitions_are_shared_and_followed_by_each_server_itself(servers
         assert each.step() and not each.step()
         assert _are_shared(server) == [True]
         _check(server)
-    assert (files[0].made, files[1].found) == (1, 1)
+    assert (files[0].created, files[1].reused) == (1, 1)
     changed = one.objects.reads.partitions.get_partition(NAME, ["day-7"])
     changed.parameters = {"changed": "yes"}
     one.objects.writes.partitions.alter_partitions(NAME, [changed])

@@ -384,7 +384,7 @@ def test_a_defect_in_what_is_held_costs_a_read_of_the_database_and_no_more(serve
     sound, entry.facets = entry.facets, Unreadable(entry.facets)
     here.reads.clear()
     assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t0")).tableName == "t0"
-    assert here.reasons() == [Reason.BROKEN]
+    assert here.reasons() == [Reason.CORRUPT]
     entry.facets = sound
     assert read(here, 1) == [Reason.HIT]
 
@@ -420,7 +420,7 @@ def test_what_no_answer_can_be_made_of_is_read_from_the_database(
     with monkeypatch.context() as patch:
         patch.setattr(importlib.import_module(f"hms_cache.cache.reads.{module}"), name, fail)
         assert encoded(lambda: MADE[what](here.store)) == encoded(lambda: MADE[what](here.objects))
-    assert here.reasons() == [Reason.HIT, Reason.BROKEN]
+    assert here.reasons() == [Reason.HIT, Reason.CORRUPT]
     assert encoded(lambda: MADE[what](here.store)) == encoded(lambda: MADE[what](here.objects))
     assert here.reasons() == [Reason.MISS], "it was dropped"
 

@@ -368,7 +368,7 @@ def compare(server: Server) -> None:
         expected = encoded(lambda ask=ask: ask(server.objects))
         for _ in range(2):
             assert encoded(lambda ask=ask: ask(server.store)) == expected, label
-    assert Reason.BROKEN not in server.reasons(), "what is held was dropped, since it could not be read"
+    assert Reason.CORRUPT not in server.reasons(), "what is held was dropped, since it could not be read"
     invariants.check(server.cache.shared)
 
 
@@ -465,7 +465,7 @@ def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
                 server.close()
 
     check()
-    assert files.made or not is_available()
+    assert files.created or not is_available()
 
 
 def fill_all(store: MetadataStore) -> None:

@@ -94,7 +94,7 @@ def test_other_questions_are_answered_meanwhile(servers: MakeServer, monkeypatch
     assert len(reads.get_table_names(D)) == LARGE + 1
     assert reads.get_table_names(D, "temp*") == ["temporary1"]
     assert len(reads.get_table_meta(CATALOG, "d", "*")) == LARGE + 1
-    assert names.here.reasons() == [Reason.NOT_HELD] * 4
+    assert names.here.reasons() == [Reason.NOT_CACHED] * 4
     assert names.read == 1
     assert reads.get_table(TableName(*D, "temporary1")).tableName == "temporary1"
     names.here.reads.clear()

@@ -161,7 +161,7 @@ def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path:
                 for _ in range(2):
                     assert answer(method, server.store.reads, arguments) == expected, (method, arguments)
         reasons = server.reasons()
-        assert Reason.BROKEN not in reasons
+        assert Reason.CORRUPT not in reasons
         assert reasons.count(Reason.HIT) > 1000
 
 

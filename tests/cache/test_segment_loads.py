@@ -90,7 +90,7 @@ def compare(server: Server) -> None:
     for number, ask in enumerate(READS):
         expected = encoded(lambda ask=ask: ask(server.objects))
         assert encoded(lambda ask=ask: ask(server.store)) == expected, number
-    assert Reason.BROKEN not in server.reasons(), "what is held was dropped, since it could not be read"
+    assert Reason.CORRUPT not in server.reasons(), "what is held was dropped, since it could not be read"
     invariants.check(server.cache.shared)
 
 
@@ -122,7 +122,7 @@ def what_was_asked_for_is_held_and_no_more(make: MakeServer) -> None:
         assert held(here).is_segmented
         assert not held(here).complete
         assert 12 <= len(held(here)) <= 3 * 2 * WINDOW
-        assert [answers(here, day(which)) for which in (5, 1, 9)] == [Reason.HIT, Reason.HIT, Reason.NOT_HELD]
+        assert [answers(here, day(which)) for which in (5, 1, 9)] == [Reason.HIT, Reason.HIT, Reason.NOT_CACHED]
         assert answers(here, hour(5, 3)) is Reason.HIT
         compare(here)
 
@@ -134,7 +134,7 @@ def what_lies_beside_a_segment_is_not_taken_for_absent(make: MakeServer) -> None
         load(here, day(5))
         for ask in READS:
             assert encoded(lambda ask=ask: ask(here.store)) == encoded(lambda ask=ask: ask(here.objects))
-        assert answers(here, READS[-4]) is Reason.NOT_HELD
+        assert answers(here, READS[-4]) is Reason.NOT_CACHED
 
 
 def every_name_lies_in_one_segment(make: MakeServer) -> None:
@@ -259,7 +259,7 @@ def test_a_segment_is_evicted_before_a_table_that_was_read_after_it(servers: Mak
             whole, shared.budget_bytes = shared.budget_bytes, shared.weight - 1
             shared._evict_segment(float("inf"))
             shared.budget_bytes = whole
-        assert answers(here, day(0)) is Reason.NOT_HELD
+        assert answers(here, day(0)) is Reason.NOT_CACHED
         assert answers(here, day(9)) is Reason.HIT
         assert TableName(CATALOG, "d", "small") in shared.tables
         invariants.check(shared)

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import create_engine, update
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.invalidation import SKIPPED_EXCLUDED, SKIPPED_NOT_HELD
+from hms_cache.cache.invalidation import SKIPPED_EXCLUDED, SKIPPED_NOT_CACHED
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import TableName
@@ -34,7 +34,7 @@ def test_an_event_that_is_skipped_changes_nothing_that_is_held(fact: Fact, left:
     assert not held(cache) & fact.changes
     if skipped:
         assert held(cache) == before
-        assert skipped == SKIPPED_NOT_HELD
+        assert skipped == SKIPPED_NOT_CACHED
 
 
 @pytest.mark.parametrize("facet", [one for one in Facet if one is not Facet.EXCLUDED])
@@ -47,9 +47,9 @@ def test_nothing_is_skipped_of_a_table_of_which_anything_is_held_loading_or_too_
     assert cache.install(load, FENCE, facet, anything, 100)
     cache.end_load(load)
     assert cache.reason_to_skip(about) is None
-    assert cache.reason_to_skip(header("INSERT", ACID)) == SKIPPED_NOT_HELD
+    assert cache.reason_to_skip(header("INSERT", ACID)) == SKIPPED_NOT_CACHED
     cache.forget(PLAIN, frozenset({facet}))
-    assert cache.reason_to_skip(about) == SKIPPED_NOT_HELD
+    assert cache.reason_to_skip(about) == SKIPPED_NOT_CACHED
     load = cache.begin_load(PLAIN, [facet])
     assert not cache.install(load, EVENT, facet, {}, cache.budget_bytes + 1)
     cache.end_load(load)
@@ -63,7 +63,7 @@ def test_nothing_is_skipped_of_a_table_of_which_anything_is_held_loading_or_too_
 def test_a_load_that_begins_after_an_event_was_skipped_must_show_it() -> None:
     cache = new_cache()
     assert cache.begin_load(PLAIN, [Facet.TABLE]).began_at == FENCE
-    assert cache.reason_to_skip(header("INSERT", ACID)) == SKIPPED_NOT_HELD
+    assert cache.reason_to_skip(header("INSERT", ACID)) == SKIPPED_NOT_CACHED
     assert cache.position == FENCE
     # Whichever copy of the database it reads: the loader refuses a snapshot older than this.
     assert cache.begin_load(ACID, [Facet.TABLE]).began_at == EVENT
@@ -99,7 +99,7 @@ def test_events_are_counted_before_their_message_is_decoded(servers: MakeServer)
     assert now.received - before.received == 4
     assert (now.failed, now.applied - before.applied) == (0, 1)
     counted = {reason: count - before.skipped.get(reason, 0) for reason, count in now.skipped.items()}
-    assert counted == {SKIPPED_NOT_HELD: 1, SKIPPED_EXCLUDED: 2}
+    assert counted == {SKIPPED_NOT_CACHED: 1, SKIPPED_EXCLUDED: 2}
     # The alter that admits a table to the cache is not skipped.
     of = server.objects.reads.tables.get_table(TableName(CATALOG, "d", "out"))
     of.parameters = {}

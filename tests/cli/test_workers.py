@@ -174,20 +174,20 @@ def test_metrics_tell_of_a_worker_that_hangs(tmp_path: Path) -> None:
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
         management = management_of(process)
 
-        def unreached() -> list[float]:
+        def unreachable() -> list[float]:
             with suppress(OSError):  # the kernel gave the connection to the one that hangs
                 with urlopen(f"{management}/metrics", timeout=8) as answer:
                     text = answer.read().decode()
                 families = {family.name: family for family in text_string_to_metric_families(text)}
-                return [sample.value for sample in families["hms_cache_workers_unreached"].samples]
+                return [sample.value for sample in families["hms_cache_workers_unreachable"].samples]
             return []
 
-        assert unreached() == [0, 0]
+        assert unreachable() == [0, 0]
         hanging = min(children(process.pid))
         os.kill(hanging, signal.SIGSTOP)
-        wait_until(lambda: unreached() == [1], "it is missed")
+        wait_until(lambda: unreachable() == [1], "it is missed")
         os.kill(hanging, signal.SIGCONT)
-        wait_until(lambda: unreached() == [0, 0], "it is there again")
+        wait_until(lambda: unreachable() == [0, 0], "it is there again")
         process.send_signal(signal.SIGTERM)
         assert process.wait(MAX_WAIT_S) == 0
 

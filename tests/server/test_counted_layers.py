@@ -250,7 +250,7 @@ def test_headers_of_many_clients_are_in_the_budget(serve: Serve) -> None:
         answer += piece
     assert answer.startswith(b"HTTP/1.1 503") and b"retry-after: 1" in answer.lower()
     assert b"setting server.buffer_budget_bytes" in answer
-    assert registry.get_sample_value("hms_cache_connections_cut_off_total") == 1
+    assert registry.get_sample_value("hms_cache_connections_over_buffer_budget_total") == 1
     request = request_bytes("getName", 1)
     second.sendall(b"\r\ncontent-length: %d\r\n\r\n" % len(request) + request)
     assert second.recv(12) == b"HTTP/1.1 200"

@@ -151,7 +151,7 @@ def test_groups_have_an_age_and_a_longer_one_while_nobody_answers(tmp_path: Path
     clock.now_s += 61
     with pytest.raises(UndecidedError):
         policy.decide("bob", Action.READ, TABLE)
-    assert groups.outcomes == {"ok": 4, "kept": 1, "failed": 2}
+    assert groups.outcomes == {"ok": 4, "cached": 1, "failed": 2}
     said["bob"] = frozenset({"analysts"})
     clock.now_s += 6
     assert policy.decide("bob", Action.READ, TABLE)
@@ -195,7 +195,7 @@ def test_who_is_not_told_about_is_left_alone_for_some_seconds() -> None:
     clock.now_s += 121
     with pytest.raises(UndecidedError):
         groups.of("carol")
-    assert groups.outcomes == {"ok": 5, "kept": 4, "failed": 1}
+    assert groups.outcomes == {"ok": 5, "cached": 4, "failed": 1}
 
 
 def test_a_new_policy_counts_at_once(tmp_path: Path) -> None:

@@ -413,7 +413,7 @@ def test_one_user_or_address_cannot_load_everything_at_once(
     assert more.call("get_table", dbname="default", tbl_name="second").tableName == "second", (
         "what ended does not count"
     )
-    counted = f'hms_cache_cache_loads_over_share_total{{of="{limit}"}} 1.0'
+    counted = f'hms_cache_cache_loads_over_client_limit_total{{scope="{limit}"}} 1.0'
     assert counted in server.service.metrics.text().decode()
 
 

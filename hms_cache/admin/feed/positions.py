@@ -29,8 +29,8 @@ _POSITION = re.compile(r"([0-9]{1,18})(?:-([0-9a-f]{32}))?", re.ASCII)
 class EndReason(StrEnum):
     """Why a feed ends."""
 
-    CLEANED = "cleaned"
-    REPLACED = "replaced"
+    EXPIRED = "expired"
+    HISTORY_CHANGED = "history_changed"
     SLOW = "slow"
     STOPPING = "stopping"
     REFUSED = "refused"
@@ -94,36 +94,36 @@ def rows_following(position: FeedPosition, read_rows: ReadRows, read_end: ReadEn
         # Read before the rows are read again: otherwise an event committed in between would look deleted.
         end = read_end()
         if end < position.event_id:
-            raise _replaced(f"the notification log ends at event {end}, before {position.event_id}")
+            raise _history_changed(f"the notification log ends at event {end}, before {position.event_id}")
         if end > position.event_id:
             rows = read_rows(position.event_id, None)
             if not rows:
-                raise _cleaned(position.event_id + 1, end)
+                raise _expired(position.event_id + 1, end)
     here = [row for row in rows if row.event_id == position.event_id]
     if here and position.digest is not None and all(digest_of([row]) != position.digest for row in here):
-        raise _replaced(f"event {position.event_id} is another one")
+        raise _history_changed(f"event {position.event_id} is another one")
     following = [row for row in rows if row.event_id > position.event_id]
     expected = position.event_id + 1
     for row in following:
         # Before Hive 4 an id could be allocated twice (HIVE-16886).
         if row.event_id not in (expected, expected - 1):
-            raise _cleaned(expected, row.event_id - 1)
+            raise _expired(expected, row.event_id - 1)
         expected = row.event_id + 1
     return following
 
 
-def _cleaned(first: int, last: int) -> FeedEndedError:
+def _expired(first: int, last: int) -> FeedEndedError:
     which = f"event {first} is" if first == last else f"events {first} to {last} are"
     return FeedEndedError(
-        EndReason.CLEANED,
+        EndReason.EXPIRED,
         f"{which} no longer in the notification log (events.retention_s): read everything anew and listen with"
         " after=latest, or go on with after=oldest and miss them",
     )
 
 
-def _replaced(what: str) -> FeedEndedError:
+def _history_changed(what: str) -> FeedEndedError:
     return FeedEndedError(
-        EndReason.REPLACED,
+        EndReason.HISTORY_CHANGED,
         f"{what}: this is another history, such as a database restored from a copy. Read everything anew and listen"
         " with after=latest",
     )

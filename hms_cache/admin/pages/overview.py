@@ -18,14 +18,14 @@ MEANINGS = {
     Reason.HIT: "answered from memory",
     Reason.MISS: "answered from memory after a load",
     Reason.BEHIND_EVENTS: "events could not be applied in time: paused, in error, or too slow",
-    Reason.STALE_WRITE_IDS: "the request's write ids are newer than what is held",
-    Reason.WRONG_TABLE_ID: "the request names another table id than the one held",
-    Reason.NOT_HELD: "partitions of a large table that is not held, names of a large database that change all the time,"
-    " or a client that fills no memory",
+    Reason.STALE_WRITE_IDS: "the request's write ids are newer than those in memory",
+    Reason.WRONG_TABLE_ID: "the request names another table id than the one in memory",
+    Reason.NOT_CACHED: "partitions of a large table that are not in memory, names of a large database that change all"
+    " the time, or a client that does not load into memory",
     Reason.INCOMPLETE: "what is needed changed while it was loaded, or is too large",
-    Reason.EXCLUDED: "kept out of the cache by settings, properties or kind",
+    Reason.EXCLUDED: "excluded from the cache by settings, properties or kind",
     Reason.UNSUPPORTED_FIELD: "the request asks for something that is not cached",
-    Reason.BROKEN: "what is held could not be read; it was dropped",
+    Reason.CORRUPT: "the entry could not be read; it was dropped",
     Reason.DISABLED: "the cache is switched off",
 }
 

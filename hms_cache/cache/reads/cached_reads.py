@@ -50,7 +50,7 @@ class CachedReads(MetadataReads):
             else:
                 if seen.is_one:
                     return answer
-        return self._reading.pass_through("one_moment", lambda: self._store.in_one_snapshot(read))
+        return self._reading.pass_through("snapshot", lambda: self._store.in_one_snapshot(read))
 
     def record_other_answer(self, event_id: int | None = None) -> None:
         if event_id is not None:

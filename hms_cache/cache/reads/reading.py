@@ -197,7 +197,7 @@ class Reading:
                 return self._from_store(kind, Reason.EXCLUDED, from_store)
             decision = self._decide(table, facet, found, selects_all)
             if decision is LoadDecision.PASS_THROUGH:
-                return self._from_store(kind, Reason.NOT_HELD, from_store)
+                return self._from_store(kind, Reason.NOT_CACHED, from_store)
             reason = Reason.MISS
             if not self._load(found, facet, decision):
                 break
@@ -263,7 +263,7 @@ class Reading:
         dropped, unless the store fails in the same way: then the request is the cause, and no client may empty memory
         with it."""
         try:
-            answer = self._from_store(kind, Reason.BROKEN, from_store)
+            answer = self._from_store(kind, Reason.CORRUPT, from_store)
         except Exception as failure:
             if type(failure) is not type(error):
                 self._drop_broken(subject, error)

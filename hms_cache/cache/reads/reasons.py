@@ -17,13 +17,13 @@ class Reason(enum.StrEnum):
     WRONG_TABLE_ID = "wrong_table_id"
     INCOMPLETE = "incomplete"
     """The answer needs something that could not be kept: it changed while it was loaded, or it is too large."""
-    NOT_HELD = "not_held"
+    NOT_CACHED = "not_cached"
     """Partitions of a large table that is not held: the store answered exactly what was asked, so that the read need
     not wait for the whole table, which is loaded in the background if it is asked for again (P12). Or the names of a
     database with thousands of tables that are created and dropped all the time (`NameListCooldowns`)."""
     EXCLUDED = "excluded"
     UNSUPPORTED_FIELD = "unsupported_field"
     """The request asks for something that the cache does not support."""
-    BROKEN = "broken"
+    CORRUPT = "corrupt"
     """An entry could not be read because of a defect: it is dropped and counted here."""
     DISABLED = "disabled"

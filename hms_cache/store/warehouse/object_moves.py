@@ -70,7 +70,7 @@ class ObjectMove:
         settings = self._warehouse.settings
         self._warehouse.run_operation(
             file_system_of(self.source),
-            "make",
+            "create",
             f"Unable to rename: {self.source} to: {self.destination}",
             lambda: remote_files.make_directory(*self._file_systems.open(self.destination.location)),
             timeout_s=settings.file_timeout_s,

@@ -98,7 +98,7 @@ class Warehouse(WarehouseLayout):
             what = f"Cannot look at {locations[indexes[0]]}"
             answers = self.run_operation(
                 mount,
-                "look",
+                "inspect",
                 what,
                 lambda wanted=wanted: [local_files.is_within(path, paths) for path, paths in wanted],  # type: ignore[misc]
                 key=("is_within", tuple(wanted)),
@@ -139,7 +139,7 @@ class Warehouse(WarehouseLayout):
             wanted = [(claimed.location.path, claimed.root_paths) for _, claimed in claims]
             answers = self.run_operation(
                 mount,
-                "look",
+                "inspect",
                 f"Cannot look at {locations[claims[0][0]]}",
                 lambda wanted=wanted: [  # type: ignore[misc]
                     local_files.is_within(path, paths) and local_files.is_vacant(path, paths) for path, paths in wanted
@@ -194,7 +194,7 @@ class Warehouse(WarehouseLayout):
         if not self.manages_files:
             return False
         return self._do(
-            "make",
+            "create",
             f"{location} is not a directory or unable to create one",
             location,
             local_files.make_directory,
@@ -259,7 +259,7 @@ class Warehouse(WarehouseLayout):
 
         return self.run_operation(
             file_system,
-            "make",
+            "create",
             f"{locations[0]} is not a directory or unable to create one",
             work,
             key=("make_directories", tuple(map(str, locations))),
@@ -494,7 +494,7 @@ class Warehouse(WarehouseLayout):
         remote: Callable[[Any, str], T],
     ) -> T:
         """A read-only operation; `key` identifies it (see `_do`)."""
-        return self._do("look", f"Cannot look at {location}", location, local, remote, key=key)
+        return self._do("inspect", f"Cannot look at {location}", location, local, remote, key=key)
 
     def _do(
         self,

@@ -202,14 +202,14 @@ def test_a_place_that_is_gone(running: Running) -> None:
     with closing(Listener(running, last_id=place)) as listener:
         assert listener.status == 410
         told = json.loads(listener.body())
-        assert told["reason"] == "cleaned" and f"event {last + 1} is no longer" in told["problem"]
+        assert told["reason"] == "expired" and f"event {last + 1} is no longer" in told["problem"]
     with closing(Listener(running, after="oldest")) as listener:
         assert [one["table"] for one in listener.changes(1)] == ["t1"]
     for other in (f"{last + 2}-{'0' * 32}", str(last + 100)):
         with closing(Listener(running, last_id=other)) as listener:
             assert listener.status == 410
-            assert json.loads(listener.body())["reason"] == "replaced"
-    assert 'change_feed_ends_total{reason="cleaned"}' in running.ask("/metrics")[1]
+            assert json.loads(listener.body())["reason"] == "history_changed"
+    assert 'change_feed_ends_total{reason="expired"}' in running.ask("/metrics")[1]
 
 
 def test_a_log_that_is_replaced_ends_a_feed_that_listens(running: Running) -> None:
@@ -222,7 +222,7 @@ def test_a_log_that_is_replaced_ends_a_feed_that_listens(running: Running) -> No
             connection.execute(
                 update(NOTIFICATION_LOG).where(LOG.EVENT_ID == newest).values(EVENT_TIME=LOG.EVENT_TIME - 7)
             )
-        assert listener.end()["reason"] == "replaced"
+        assert listener.end()["reason"] == "history_changed"
     with closing(Listener(running, last_id=listener.last_id)) as again:
         assert again.status == 410
 

@@ -78,7 +78,7 @@ def test_equal_blocks_lie_in_one_file(tmp_path: Path) -> None:
     sets = [PartitionSet(KEYS, ordinary(2_000), complete=True) for _ in range(2)]
     before = memory_files_open()
     assert share(sets[0], one) == share(sets[1], other) == 1
-    assert (one.made, one.found, other.made, other.found) == (1, 0, 0, 1)
+    assert (one.created, one.reused, other.created, other.reused) == (1, 0, 0, 1)
     assert len(list(tmp_path.iterdir())) == 1
     assert share(sets[0], one) == 0, "it lies there already"
     for held in sets:
@@ -106,7 +106,7 @@ def test_different_blocks_lie_in_different_files(tmp_path: Path) -> None:
         models.append((PartitionSet(KEYS, some, complete=True), some))
     for held, _ in models:
         share(held, files)
-    assert files.made == 2
+    assert files.created == 2
     for held, some in models:
         check(held, by_name(some))
 
@@ -115,7 +115,7 @@ def test_no_more_files_are_held_than_may_be(tmp_path: Path) -> None:
     files = MemoryFiles(tmp_path, 2)
     held = [files.hold([memoryview(bytes([number]) * 10)]) for number in range(3)]
     assert [one is None for one in held] == [False, False, True]
-    assert (files.made, files.refused, files.is_paused, files.bytes) == (2, 1, True, 2 * ALIGNMENT_BYTES)
+    assert (files.created, files.failed, files.is_paused, files.bytes) == (2, 1, True, 2 * ALIGNMENT_BYTES)
     held.clear()
     gc.collect()
     assert files.hold([memoryview(b"other")]) is not None
@@ -222,12 +222,12 @@ def test_a_name_that_leads_elsewhere_is_not_followed(kind: str, tmp_path: Path) 
     again = MemoryFiles(tmp_path, 100)
     held = again.hold(SOME)
     assert held is not None and held[:10] == b"some bytes"
-    assert (again.made, again.found) == (1, 0)
+    assert (again.created, again.reused) == (1, 0)
     if file is not None:
         os.close(file)
     if kind != "directory":  # the next process finds the new one
         last = MemoryFiles(tmp_path, 100)
-        assert last.hold(SOME) is not None and (last.made, last.found) == (0, 1)
+        assert last.hold(SOME) is not None and (last.created, last.reused) == (0, 1)
 
 
 def test_a_name_that_leads_to_the_database_takes_no_locks_away(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_name_that_leads_to_the_database_takes_no_locks_away(tmp_path: Path) -
         link.symlink_to(f"/proc/{os.getpid()}/fd/{opened.fileno()}")
         fcntl.lockf(opened, fcntl.LOCK_EX)
         files = MemoryFiles(links, 100)
-        assert files.hold(SOME) is not None and (files.made, files.found) == (1, 0)
+        assert files.hold(SOME) is not None and (files.created, files.reused) == (1, 0)
         another = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
         ran = subprocess.run([sys.executable, "-c", another, str(database)], capture_output=True, timeout=60)
         assert b"BlockingIOError" in ran.stderr
@@ -282,7 +282,7 @@ def test_processes_share_pages_and_one_that_is_killed_takes_nothing_along(anothe
     files = MemoryFiles(tmp_path, 100)
     held = PartitionSet(KEYS, ordinary(2_000), complete=True)
     assert share(held, files) == 1
-    assert (files.made, files.found) == (0, 1)
+    assert (files.created, files.reused) == (0, 1)
     mapped = [
         set(re.findall(r" (\d+) +/memfd:\S+", Path(f"/proc/{process}/maps").read_text()))
         for process in ("self", another)
@@ -295,7 +295,7 @@ def test_processes_share_pages_and_one_that_is_killed_takes_nothing_along(anothe
     later = MemoryFiles(tmp_path, 100)
     again = PartitionSet(KEYS, ordinary(2_000), complete=True)
     assert share(again, later) == 1
-    assert (later.made, later.found) == (1, 0)
+    assert (later.created, later.reused) == (1, 0)
 
 
 def test_equal_changes_in_another_order_make_equal_blocks(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_equal_changes_in_another_order_make_equal_blocks(tmp_path: Path) -> Non
         assert held.finish_rebuild(rebuild)
         share(held, files)
         kept.append(held)  # and with it its file
-        assert (files.made, files.found) == (1, seed)
+        assert (files.created, files.reused) == (1, seed)
 
 
 def test_a_shared_block_can_be_sent_to_another_process(tmp_path: Path) -> None:
