@@ -104,11 +104,11 @@ class LeaseStatus:
     held: bool
     held_for_tables: bool
     """Whether the lease applies to reads of single tables that are not being written."""
-    left_s: float
+    remaining_s: float
     open_writes: int
     alarm: str
     """Why reads use the position check permanently; empty: they do not."""
-    asks_again_in_s: float
+    next_lease_request_in_s: float
     """Seconds until it asks for another lease after a revocation; 0: it has one, or is asking."""
     waits: int
     revocations: int
@@ -218,10 +218,10 @@ def lease_status(sources: AdminSources) -> LeaseStatus | None:
     return LeaseStatus(
         held=sources.cache is not None and sources.cache.freshness.holds_lease(),
         held_for_tables=view.answers_other_tables,
-        left_s=round(view.lease_left_s, 3),
+        remaining_s=round(view.lease_left_s, 3),
         open_writes=view.intents,
         alarm=view.alarm,
-        asks_again_in_s=round(membership.next_lease_request_in_s, 3),
+        next_lease_request_in_s=round(membership.next_lease_request_in_s, 3),
         waits=membership.writes.waits,
         revocations=membership.writes.revocations.count,
         acknowledgements_given=membership.acknowledgements,

@@ -1,7 +1,7 @@
 """Decisions of a policy service over HTTP, in the format of the Open Policy Agent.
 
 A request is a POST to the address of a rule, with ``{"input": {"principal": "ann", "groups": ["analysts"],
-"directory_groups": ["staff"], "questions": [{"action": "read", "catalog": "hive", "database": "sales", "table":
+"directory_groups": ["staff"], "checks": [{"action": "read", "catalog": "hive", "database": "sales", "table":
 "orders"}, …]}}``. ``groups`` are those of a bearer token, ``directory_groups`` those of a directory. The answer is
 ``{"result": [true, …]}``, with one value per check. Any other answer, or none in time, denies.
 """
@@ -145,7 +145,7 @@ def _document(
         for action, of in checks
     ]
     about = {"principal": principal, "groups": sorted(groups), "directory_groups": sorted(directory_groups)}
-    return json.dumps({"input": {**about, "questions": requested}}).encode()
+    return json.dumps({"input": {**about, "checks": requested}}).encode()
 
 
 class ServiceDecisionSource:

@@ -153,7 +153,7 @@ def _show(report: dict[str, Any], as_json: bool) -> None:
     console.print(table)
     for call in report["differences"][:_SHOWN_DIFFERENCES]:
         console.print(shown(f"{call['method']}({call['arguments']})"), soft_wrap=True)
-        for place in call["places"]:
+        for place in call["differences"]:
             where = place["path"] or "answer"
             console.print(shown(f"  {where}: {place['primary']} | {place['other']}"), soft_wrap=True)
     left_out = report["totals"]["different"] - min(len(report["differences"]), _SHOWN_DIFFERENCES)

@@ -229,8 +229,10 @@ def _loads(
 
 
 def _operations(running: Iterable[Mapping[str, Any]]) -> Any:
-    table = _table("running", "operation", "about", "who", "for", "progress")
+    table = _table("running", "operation", "about", "requested by", "for", "progress")
     for one in list(running)[:_MAX_OPERATIONS]:
         progress = f"{one['done']} of {one['total']}" if one["total"] is not None else ""
-        table.add_row(*(shown(one[of]) for of in ("name", "subject", "who")), f"{one['running_s']:.1f} s", progress)
+        table.add_row(
+            *(shown(one[of]) for of in ("name", "subject", "requested_by")), f"{one['running_s']:.1f} s", progress
+        )
     return table

@@ -2,7 +2,7 @@
 
 Only the busiest names of each kind are counted, with the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005): a
 new name replaces the least busy one, and starts with its time. Therefore every name with more than one part in `PLACES`
-of the total time is in the list, however many names clients invent. `less_s` is the maximum error of a time.
+of the total time is in the list, however many names clients invent. `max_error_s` is the maximum error of a time.
 
 Requests that are answered from their bytes are not counted here. The bytes of connections are read from the system, and
 the cache counts the reads of each table from memory.
@@ -29,15 +29,15 @@ class Load(NamedTuple):
     calls: int
     loads: int
     """Loads of the cache run by these calls."""
-    less_s: float
+    max_error_s: float
     """The maximum by which ``busy_s`` may be too high: the time of the name that this one replaced."""
 
 
 class _Place:
-    __slots__ = ("busy_s", "calls", "less_s", "loads")
+    __slots__ = ("busy_s", "calls", "loads", "max_error_s")
 
-    def __init__(self, less_s: float) -> None:
-        self.busy_s = self.less_s = less_s
+    def __init__(self, max_error_s: float) -> None:
+        self.busy_s = self.max_error_s = max_error_s
         self.calls = 0
         self.loads = 0
 
@@ -54,18 +54,18 @@ class BusiestNames:
         name = name[:MAX_NAME_CHARACTERS]
         place = self._places.get(name)
         if place is None:
-            less_s = 0.0
+            max_error_s = 0.0
             if len(self._places) >= self._max_names:
                 least = min(self._places, key=lambda one: self._places[one].busy_s)
-                less_s = self._places.pop(least).busy_s
-            place = self._places[name] = _Place(less_s)
+                max_error_s = self._places.pop(least).busy_s
+            place = self._places[name] = _Place(max_error_s)
         place.busy_s += busy_s
         place.calls += 1
         place.loads += loads
 
     def busiest(self) -> list[Load]:
         """Returns the counted names, the busiest first."""
-        found = [Load(name, one.busy_s, one.calls, one.loads, one.less_s) for name, one in self._places.items()]
+        found = [Load(name, one.busy_s, one.calls, one.loads, one.max_error_s) for name, one in self._places.items()]
         return sorted(found, key=lambda one: (-one.busy_s, one.name))
 
 

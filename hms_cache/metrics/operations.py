@@ -32,7 +32,7 @@ class StartedOperation:
     kind: Kind
     name: str
     subject: str
-    who: str
+    requested_by: str
     started_at_s: float
     """Epoch seconds."""
 
@@ -79,9 +79,11 @@ class Operations:
         self._running: dict[int, Operation] = {}
         self._last: deque[FinishedOperation] = deque(maxlen=REMEMBERED_OPERATIONS)
 
-    def begin(self, kind: Kind, name: str, subject: str, who: str) -> Operation:
+    def begin(self, kind: Kind, name: str, subject: str, requested_by: str) -> Operation:
         """Registers an operation that starts now. Pass it to :meth:`end` in ``finally``."""
-        start = StartedOperation(next(self._ids), kind, name, subject[:_LONGEST_SUBJECT], who, self._clock.epoch_s())
+        start = StartedOperation(
+            next(self._ids), kind, name, subject[:_LONGEST_SUBJECT], requested_by, self._clock.epoch_s()
+        )
         operation = Operation(start, self._clock.monotonic_s())
         with self._lock:
             self._running[operation.start.identifier] = operation

@@ -216,7 +216,7 @@ class ServerMetrics(_Subsystem):
         """Connects the pool's gauges to its load."""
         self.thread_pool_waiting.labels(pool).set_function(lambda: load().waiting)
         self.thread_pool_running.labels(pool).set_function(lambda: load().running)
-        self.thread_pool_deferred.labels(pool).set_function(lambda: load().held_back)
+        self.thread_pool_deferred.labels(pool).set_function(lambda: load().deferred)
         self.thread_pool_stuck.labels(pool).set_function(lambda: load().stuck)
 
     def observe_wait(self, pool: str, seconds: float) -> None:

@@ -20,8 +20,8 @@ class ThreadPoolLoad:
     stuck: int
     """Calls that have exceeded `server.request_timeout_s` and still occupy a thread."""
     refused: int
-    begun: int
+    started: int
     mean_wait_s: float
-    """Mean wait of all calls that have begun."""
-    held_back: int = 0
+    """Mean wait of all calls that have started."""
+    deferred: int = 0
     """Waiting calls with large replies that let others pass (`server.large_reply_threads`)."""

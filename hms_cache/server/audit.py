@@ -83,7 +83,7 @@ class Audited(NamedTuple):
         if self.events:
             values["events"] = self.events
         if len(self.objects) > MAX_OBJECTS:
-            values["objects_left_out"] = len(self.objects) - MAX_OBJECTS
+            values["objects_omitted"] = len(self.objects) - MAX_OBJECTS
         return json.dumps(values)[1:-1]
 
 

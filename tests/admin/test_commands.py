@@ -180,7 +180,7 @@ def test_sync_waits_for_what_is_committed(running: Running) -> None:
     assert running.command("sync", "event_id=1")[0]["ok"]
     result, finished = running.command("sync", f"event_id={last + 1}&wait_s=0.05")
     assert not result["ok"] and not finished["ok"]
-    assert f"{last + 1} is waited for" in result["summary"]
+    assert f"{last + 1} is awaited" in result["summary"]
 
 
 def test_sync_of_an_event_that_comes_meanwhile_succeeds(running: Running) -> None:

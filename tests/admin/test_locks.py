@@ -87,7 +87,7 @@ def test_only_a_dead_owners_lock_is_released_without_force(running: Running, tmp
     assert [one["lock_id"] for one in running.json("/locks")["locks"]] == [waiting]
     for wrong in ("", "x", "-1", "1" * 30, f"{waiting}&force=maybe"):
         assert running.ask(f"{release}{wrong}", TOKEN, post=True)[0] == 400
-    last = running.json("/operations")["last"]
+    last = running.json("/operations")["finished"]
     assert [(one["name"], one["subject"], one["outcome"] == "ok") for one in last if "locks" in one["name"]] == [
         ("locks release --force", str(live), True),
         ("locks release", str(dead), False),

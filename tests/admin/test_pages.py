@@ -198,8 +198,8 @@ def test_the_hottest_table_is_the_one_read_most_however_it_was_answered(changing
 
 def test_a_tables_page_tells_its_cost_and_compares(running: Running) -> None:
     page = running.json("/table/shop.sales")
-    assert page["cached"] and page["entry"]["fence"] <= page["true_at_event"]
-    assert sum(one["bytes"] for one in page["bytes_by_part"]) == page["entry"]["bytes"]
+    assert page["cached"] and page["entry"]["fence"] <= page["position"]
+    assert sum(one["bytes"] for one in page["bytes_by_facet"]) == page["entry"]["bytes"]
     assert page["impala"] == {
         "partitions": 3, "columns": 1, "files": 0, "blocks": 0, "bytes": 3 * 2048 + 3 * 400, "estimated_from": 3,
     }  # fmt: skip
@@ -264,19 +264,19 @@ def test_statistics_of_any_text_leave_the_page_whole(changing: Running, number: 
 def test_operations_tell_who_did_what(changing: Running) -> None:
     changing.command("flush", "database=shop&table=plain")
     changing.ask("/table/shop.sales/compare", TOKEN, post=True)
-    last = changing.json("/operations")["last"]
+    last = changing.json("/operations")["finished"]
     by_name: dict[str, Any] = {one["name"]: one for one in reversed(last)}
-    assert by_name["flush"]["subject"] == "shop.plain" and by_name["flush"]["who"] == "127.0.0.1"
+    assert by_name["flush"]["subject"] == "shop.plain" and by_name["flush"]["requested_by"] == "127.0.0.1"
     assert by_name["create_table"]["kind"] == "call" and "plain" in by_name["create_table"]["subject"]
     assert by_name["create_table"]["outcome"] == "ok" and by_name["create_table"]["duration_s"] > 0
     assert "get_table" not in by_name
     assert by_name["add_partitions"]["subject"] == "db=shop tbl=sales"
     column = ttypes.SQLPrimaryKey(table_db="shop", table_name="plain", column_name="id", key_seq=1, pk_name="k")
     changing.client.add_primary_key(ttypes.AddPrimaryKeyRequest([column]))
-    assert changing.json("/operations")["last"][0]["subject"] == "db=shop tbl=plain"
+    assert changing.json("/operations")["finished"][0]["subject"] == "db=shop tbl=plain"
     with pytest.raises(ttypes.NoSuchObjectException):
         changing.client.drop_table("shop", "nowhere", True)
-    assert changing.json("/operations")["last"][0]["outcome"].startswith("NoSuchObjectException")
+    assert changing.json("/operations")["finished"][0]["outcome"].startswith("NoSuchObjectException")
     operation = changing.sources.operations.begin("command", "warm", "everything", "a test")
     operation.done, operation.total = 3, 7
     assert "3 of 7" in as_html(changing, "/operations")

@@ -152,7 +152,7 @@ PLANTED: dict[str, tuple[Callable[[SharedCache], object], str]] = {
         read_as_transactional,
         "shop.plain: it is read as transactional",
     ),
-    "excluded": (excluded, "shop.plain: it is kept out of the cache"),
+    "excluded": (excluded, "shop.plain: it is excluded from the cache"),
     "constraints": (
         lambda shared: setattr(shared.tables[PLAIN].facets[Facet.CONSTRAINTS], "notNullConstraints", None),
         "shop.plain: constraints differ",

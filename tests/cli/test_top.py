@@ -87,9 +87,11 @@ def test_owners_of_locks_are_shown_and_not_obeyed(running: Running, tmp_path: Pa
     assert "\x1b" not in text
 
 
-@pytest.mark.parametrize("of", ["name", "subject", "who"])
+@pytest.mark.parametrize("of", ["name", "subject", "requested_by"])
 def test_what_runs_is_shown_and_not_obeyed(of: str) -> None:
-    operation = {"name": "a", "subject": "b", "who": "c", "running_s": 1.0, "done": 0, "total": None} | {of: HOSTILE}
+    operation = {"name": "a", "subject": "b", "requested_by": "c", "running_s": 1.0, "done": 0, "total": None} | {
+        of: HOSTILE
+    }
     console = plain_console()
     with console.capture() as captured:
         console.print(_operations([operation]), width=200)

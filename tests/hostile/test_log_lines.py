@@ -197,4 +197,4 @@ def test_json_of_principals_and_objects_is_one_line_and_bounded(principal: str, 
     found = json.loads(line.partition(" hms_cache.audit: ")[2])
     assert (found["ugi"], found["principal"], found["allowed"]) == ("u", principal, False)
     assert found["objects"] == objects[:MAX_OBJECTS]
-    assert found.get("objects_left_out", 0) == max(0, len(objects) - MAX_OBJECTS)
+    assert found.get("objects_omitted", 0) == max(0, len(objects) - MAX_OBJECTS)

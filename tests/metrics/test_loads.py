@@ -25,7 +25,7 @@ def test_whoever_has_more_than_a_places_share_is_counted(calls: list[tuple[str, 
         if busy_s > true.total() / places:
             assert name in found
     for name, one in found.items():
-        assert one.busy_s - one.less_s <= true[name] <= one.busy_s
+        assert one.busy_s - one.max_error_s <= true[name] <= one.busy_s
     assert sum(one.busy_s for one in found.values()) == true.total(), "no time is lost"
 
 

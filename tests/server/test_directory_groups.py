@@ -435,7 +435,7 @@ def test_an_agent_is_told_the_directorys_groups(serve: Serve, port: int) -> None
     def answer(document: dict[str, Any]) -> bytes:
         requested = document["input"]
         allowed = requested["principal"] == "root" or "analysts" in requested["directory_groups"]
-        return json.dumps({"result": [allowed] * len(requested["questions"])}).encode()
+        return json.dumps({"result": [allowed] * len(requested["checks"])}).encode()
 
     agent = Agent()
     agent.answer = answer

@@ -88,7 +88,7 @@ def test_what_gathers_is_carried_out_together() -> None:
         assert results(futures) == [2, 4, 6, 8, 10]
         assert results([calls.submit(6)]) == [12], "nobody carries the group out any more"
     assert calls.sizes == [1, 4, 1]
-    assert pool.load().begun == 6
+    assert pool.load().started == 6
 
 
 def test_no_more_than_the_group_takes() -> None:

@@ -73,7 +73,7 @@ def test_others_pass_those_that_are_held_back() -> None:
         work.wait_until_begun("small 1", "small 2")
         assert work.begun == ["large 1", "small 1", "small 2"]
         load = pool.load()
-        assert (load.running, load.waiting, load.held_back) == (3, 2, 2)
+        assert (load.running, load.waiting, load.deferred) == (3, 2, 2)
         assert work.submit("small 3")
         work.end("large 1")
         work.wait_until_begun("large 2")
@@ -89,7 +89,7 @@ def test_without_a_limit_they_are_as_others() -> None:
         for name in ("large 1", "large 2", "large 3"):
             work.submit(name, is_large=True)
         work.wait_until_begun("large 1", "large 2")
-        assert (pool.load().waiting, pool.load().held_back) == (1, 0)
+        assert (pool.load().waiting, pool.load().deferred) == (1, 0)
 
 
 def test_those_held_back_have_places_in_the_queue() -> None:
@@ -98,7 +98,7 @@ def test_those_held_back_have_places_in_the_queue() -> None:
         work.wait_until_begun("large 1")
         for name in ("large 2", "large 3"):
             assert work.submit(name, is_large=True)
-        wait_for(lambda: pool.load().held_back == 2)
+        wait_for(lambda: pool.load().deferred == 2)
         assert not work.submit("small")
         assert pool.withdraw("large 2")
         assert work.submit("small")
@@ -114,12 +114,12 @@ def test_one_that_is_stuck_makes_way() -> None:
         work.wait_until_begun("large 1")
         for name in ("large 2", "large 3"):
             work.submit(name, is_large=True)
-        wait_for(lambda: pool.load().held_back == 2)
+        wait_for(lambda: pool.load().deferred == 2)
         assert pool.give_up("large 3"), "it had not begun"
         assert not pool.give_up("large 1")
         work.wait_until_begun("large 2")
         work.submit("large 4", is_large=True)
-        wait_for(lambda: pool.load().held_back == 1)
+        wait_for(lambda: pool.load().deferred == 1)
         work.end("large 1")  # its place was given away
         work.submit("small")
         work.wait_until_begun("small")
@@ -192,13 +192,13 @@ def test_a_small_read_is_answered_while_large_ones_wait(serve: Serve, monkeypatc
         large = [pool.submit(server.link().call, "get_all_databases") for _ in range(3)]
         try:
             assert running.acquire(timeout=MAX_WAIT_S)
-            wait_for(lambda: _reads(server)["held_back"] == 2)
+            wait_for(lambda: _reads(server)["deferred"] == 2)
             assert server.link().call("get_database", name="default").name == "default"
             assert (_reads(server)["running"], _reads(server)["waiting"]) == (1, 2)
         finally:
             proceed.set()
         assert [len(one.result(timeout=MAX_WAIT_S)) for one in large] == [2_000] * 3
-    wait_for(lambda: _reads(server)["held_back"] == _reads(server)["running"] == 0)
+    wait_for(lambda: _reads(server)["deferred"] == _reads(server)["running"] == 0)
 
 
 def _reads(server: Any) -> dict[str, Any]:

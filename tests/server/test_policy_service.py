@@ -35,7 +35,7 @@ def decided(rule: Callable[[str, dict[str, Any]], bool]) -> Answer:
 
     def answer(document: dict[str, Any]) -> bytes:
         requested = document["input"]
-        return json.dumps({"result": [rule(requested["principal"], one) for one in requested["questions"]]}).encode()
+        return json.dumps({"result": [rule(requested["principal"], one) for one in requested["checks"]]}).encode()
 
     return answer
 
@@ -92,13 +92,13 @@ def test_questions_go_together_and_are_answered_in_order(agent: Agent) -> None:
     judge = ServiceDecisionSource(service(agent), Principal("ann"))
     objects = [TABLE._replace(table=f"t{n}") for n in range(MAX_CHECKS_PER_REQUEST + 5)]
     judge.prepare([(Action.READ, one) for one in objects] + [(None, TABLE._replace(table=None))])
-    assert [len(one["questions"]) for one in agent.requested] == [MAX_CHECKS_PER_REQUEST, 6]
+    assert [len(one["checks"]) for one in agent.requested] == [MAX_CHECKS_PER_REQUEST, 6]
     assert [one.table for one in objects if judge.allow(Action.READ, one)] == ["t7"]
     assert judge.show(TABLE._replace(table=None)) and judge.allow(Action.DROP, objects[7])
     assert len(agent.requested) == 3
     question = {"action": "drop", "catalog": "hive", "database": "open", "table": "t7"}
     who = {"principal": "ann", "groups": [], "directory_groups": []}
-    assert agent.requested[-1] == {**who, "questions": [question]}
+    assert agent.requested[-1] == {**who, "checks": [question]}
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_transactions_go_on_while_reads_hold_all_threads_and_connections(
         server_loads = {one["pool"]: one for one in _loads(server)}
         assert server_loads["reads"]["running"] == 3
         assert server_loads["reads"]["waiting"] == 1
-        assert server_loads["transactions"]["begun"] >= 3
+        assert server_loads["transactions"]["started"] >= 3
 
 
 def _heartbeat(txn_id: int) -> Any:
@@ -220,7 +220,7 @@ def test_threads_are_started_as_calls_need_them() -> None:
     proceed.set()
     pool.close()
     pool.join(MAX_WAIT_S)
-    assert pool.load().begun == 5
+    assert pool.load().started == 5
 
 
 def test_a_call_waits_for_a_thread_that_there_is_where_no_other_can_be_started(

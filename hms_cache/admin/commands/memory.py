@@ -23,7 +23,7 @@ def flush(parts: CommandParts, subject: Subject, operation: Operation) -> Comman
     operation.note = "dropping"
     dropped = _drop(parts, subject)
     operation.done = operation.total = dropped
-    return CommandResult(True, f"flushed {subject}: {dropped} tables were held", {"tables": dropped})
+    return CommandResult(True, f"flushed {subject}: {dropped} tables were cached", {"tables": dropped})
 
 
 def refresh(parts: CommandParts, subject: Subject, operation: Operation) -> CommandResult:
@@ -40,14 +40,14 @@ def refresh(parts: CommandParts, subject: Subject, operation: Operation) -> Comm
     loaded = kept = 0
     for batch in _batches(wanted):
         if operation.cancelled.is_set():
-            return CommandResult(False, f"given up after {loaded} of {operation.total}", {"refreshed": loaded})
+            return CommandResult(False, f"cancelled after {loaded} of {operation.total}", {"refreshed": loaded})
         # If one of them cannot be kept, the whole batch is discarded: then each is loaded separately.
         kept += len(batch) if _load(parts, batch) else sum(_load(parts, [one]) for one in batch)
         loaded += len(batch)
         operation.done = loaded
-    text = f"refreshed {subject}: {kept} of {loaded} parts that were held"
-    details = () if kept == loaded else ("what was not kept changed meanwhile, is gone, or exceeds the budget",)
-    return CommandResult(True, text, {"refreshed": kept, "held_before": loaded}, details)
+    text = f"refreshed {subject}: {kept} of {loaded} facets that were cached"
+    details = () if kept == loaded else ("the others changed meanwhile, do not exist any more, or exceed the budget",)
+    return CommandResult(True, text, {"refreshed": kept, "cached_before": loaded}, details)
 
 
 def warm(parts: CommandParts, subject: Subject, operation: Operation) -> CommandResult:
@@ -71,7 +71,7 @@ def warm(parts: CommandParts, subject: Subject, operation: Operation) -> Command
         progress = prewarm.progress()
         operation.done, operation.total = progress.done, progress.total
         if operation.cancelled.is_set():
-            return CommandResult(False, f"given up after {progress.done} tables", {"tables": progress.done})
+            return CommandResult(False, f"cancelled after {progress.done} tables", {"tables": progress.done})
     progress = prewarm.progress()
     total = progress.total if progress.total is not None else progress.done
     if prewarm.ended_early:
@@ -165,7 +165,7 @@ def _load_table(parts: CommandParts, subject: Subject, operation: Operation, ver
         raise CommandError(f"there is no table {subject}") from error
     if not parts.cache.reading.policy.names_table(table):
         return CommandResult(
-            True, f"{subject} is not cached: cache.include and cache.exclude keep it out", {"tables": 0}
+            True, f"{subject} is not cached: cache.include and cache.exclude exclude it", {"tables": 0}
         )
     operation.note = "loading"
     operation.total = 1
@@ -177,12 +177,12 @@ def _load_table(parts: CommandParts, subject: Subject, operation: Operation, ver
         excluded = entry is not None and Facet.EXCLUDED in entry.facets
     if excluded:
         return CommandResult(
-            True, f"{subject} is not cached: a property of it, its database or its kind keeps it out", {}
+            True, f"{subject} is not cached: a property of it, of its database, or its kind excludes it", {}
         )
     if kept and found.partitionKeys:
         detail = (subject.partition,) if subject.partition is not None else ()
         kept = _load(parts, [Wanted(table, Facet.PARTITIONS, detail)])
     operation.done = 1
     if not kept:
-        return CommandResult(False, f"{subject} was read but not kept: it changed meanwhile or exceeds the budget", {})
+        return CommandResult(False, f"{subject} was read but not cached: it changed or exceeds the budget", {})
     return CommandResult(True, f"{verb} {subject}", {"tables": 1})

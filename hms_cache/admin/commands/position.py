@@ -50,14 +50,15 @@ def _reached(parts: CommandParts, subject: Subject, target: int) -> CommandResul
     text = f"in sync: every event up to {target} is applied"
     if subject.table is not None:
         with parts.cache.shared.view():
-            held = subject.table in parts.cache.shared.tables
-        text += f"; {subject} is {'held as it is now' if held else 'not held and will be read when it is asked for'}"
+            cached = subject.table in parts.cache.shared.tables
+        state = "cached in its current state" if cached else "not cached, and will be loaded when it is requested"
+        text += f"; {subject} is {state}"
     return CommandResult(True, text, {"event_id": target, "position": parts.poller.applied_position})
 
 
 def _why_not(parts: CommandParts, target: int) -> str:
     report, numbers = parts.poller.status_report(), parts.poller.statistics()
-    text = f"event {numbers.position} is applied, {target} is waited for; the poller is {report.status.value}"
+    text = f"event {numbers.position} is applied, {target} is awaited; the poller is {report.status.value}"
     if numbers.consecutive_fetch_failures:
         return f"{text}, but the log cannot be read: {numbers.last_fetch_error}"
     return f"{text} ({report.reason})"

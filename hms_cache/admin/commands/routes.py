@@ -113,7 +113,7 @@ class CommandRoutes:
         if operations.running_commands() >= MAX_COMMANDS:
             return PlainTextResponse(f"{MAX_COMMANDS} commands are running: wait for one\n", 429)
         operation = operations.begin("command", name, str(subject), requester(request))
-        _log.warning("%s of %s requested by %s", name, subject, operation.start.who)
+        _log.warning("%s of %s requested by %s", name, subject, operation.start.requested_by)
         return StreamingResponse(self._lines(request, operation, work, parts), media_type=LINES)
 
     async def _lines(

@@ -23,7 +23,7 @@ class BlindSpot:
     """A change without an event."""
 
     change: str
-    who: str
+    writer: str
     answer: str
     """How this server avoids wrong answers, or what an operator has to do."""
     remedy: str

@@ -22,7 +22,7 @@ class CachedTable:
 
     name: str
     bytes: int
-    parts: tuple[str, ...]
+    facets: tuple[str, ...]
     reads: int
     load_s: float
     fence: int
@@ -42,10 +42,10 @@ class CachePage:
     status: CacheStatus
     position: int
     generation: int
-    too_large: int
-    """Parts that were larger than the budget."""
-    waiting_for_refill: int
-    answers: int
+    oversized_facets: int
+    """Facets that were larger than the budget."""
+    pending_refills: int
+    encoded_replies: int
     """Encoded replies in memory."""
     excluded: int
     largest: tuple[CachedTable, ...]
@@ -72,9 +72,9 @@ def cache_page(context: PageContext) -> CachePage:
         status=status,
         position=shared.position,
         generation=shared.generation,
-        too_large=len(shared.too_large),
-        waiting_for_refill=len(shared.invalidated),
-        answers=len(shared.answers),
+        oversized_facets=len(shared.too_large),
+        pending_refills=len(shared.invalidated),
+        encoded_replies=len(shared.answers),
         excluded=excluded,
         largest=first(weight_of_entry),
         hottest=first(shared.reads_of),
@@ -96,7 +96,7 @@ def cached_table(shared: SharedCache, key: TableName, entry: Entry) -> CachedTab
         return CachedTable(
             name=shown_name(key),
             bytes=entry.weight(),
-            parts=tuple(sorted(facet.value for facet in entry.facets)),
+            facets=tuple(sorted(facet.value for facet in entry.facets)),
             reads=shared.reads_of(entry),
             load_s=entry.load_s,
             fence=entry.fence,

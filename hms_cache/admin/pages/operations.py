@@ -21,15 +21,15 @@ MAX_ROWS = 25
 class ClientLoad:
     """A user or a client address: its calls since the start, and the traffic of its open connections.
 
-    ``busy_s`` may be too high by up to ``less_s``; calls and loads count from the time at which the name became one of
-    the busiest. Requests that are answered without decoding count in the bytes only.
+    ``busy_s`` may be too high by up to ``max_error_s``; calls and loads count from the time at which the name became
+    one of the busiest. Requests that are answered without decoding count in the bytes only.
     """
 
     name: str
     busy_s: float
     calls: int
     loads: int
-    less_s: float
+    max_error_s: float
     connections: int
     received_bytes: int
     sent_bytes: int
@@ -43,7 +43,7 @@ class TableLoad:
     busy_s: float
     calls: int
     loads: int
-    less_s: float
+    max_error_s: float
     reads: int
 
 
@@ -52,7 +52,7 @@ class OperationsPage:
     """The page: running ones, the oldest first; finished ones, the latest first."""
 
     running: tuple[RunningOperation, ...]
-    last: tuple[FinishedOperation, ...]
+    finished: tuple[FinishedOperation, ...]
     thread_pools: tuple[ThreadPoolLoad, ...]
     users: tuple[ClientLoad, ...]
     addresses: tuple[ClientLoad, ...]

@@ -53,10 +53,10 @@ class ImpalaSize:
 
 
 @frozen
-class PartBytes:
+class FacetBytes:
     """A part of the entry and its weight."""
 
-    part: str
+    facet: str
     bytes: int
 
 
@@ -82,9 +82,9 @@ class TablePage:
     owner: str | None
     location: str | None
     is_transactional: bool
-    true_at_event: int
+    position: int
     """The event position at which the cached state was the database's."""
-    bytes_by_part: tuple[PartBytes, ...]
+    bytes_by_facet: tuple[FacetBytes, ...]
     impala: ImpalaSize | None
     comparison: Comparison | None = None
 
@@ -108,14 +108,14 @@ def table_page(context: PageContext, *, compare: bool = False) -> TablePage:
         position = shared.position
     shown = cached_table(shared, key, entry) if entry is not None else None
     if not cache.reading.policy.names_table(key):
-        state = "kept out by cache.include and cache.exclude"
+        state = "excluded by cache.include and cache.exclude"
     elif excluded:
-        state = "kept out by a property of the table or its database, or by its kind"
+        state = "excluded by a property of the table or its database, or by its kind"
     elif shown is None:
-        state = "nothing is held: it was not asked for, was evicted, or changed last"
+        state = "not cached: it was not requested, was evicted, or has changed"
     else:
-        state = "held"
-    parts = tuple(PartBytes(facet.value, size) for facet, size in sorted(weights.items(), key=lambda one: -one[1]))
+        state = "cached"
+    parts = tuple(FacetBytes(facet.value, size) for facet, size in sorted(weights.items(), key=lambda one: -one[1]))
     return TablePage(
         name=shown_name(key),
         state=state,
@@ -126,8 +126,8 @@ def table_page(context: PageContext, *, compare: bool = False) -> TablePage:
         owner=table.owner if table is not None else None,
         location=table.sd.location if table is not None and table.sd is not None else None,
         is_transactional=transactional,
-        true_at_event=position,
-        bytes_by_part=parts,
+        position=position,
+        bytes_by_facet=parts,
         impala=_impala_size(shared, key, table) if table is not None else None,
         comparison=comparison,
     )

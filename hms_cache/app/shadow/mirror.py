@@ -64,7 +64,7 @@ class Comparer:
         if places:
             self._report.differ(read.method, summary(read.arguments), places)
         else:
-            self._report.count(read.method, "passing" if repeats else "equal")
+            self._report.count(read.method, "transient" if repeats else "equal")
 
     def _places(self, read: Read) -> tuple[list[Difference], int]:
         primary = read.answer or self._primary.call(read.method, read.arguments)

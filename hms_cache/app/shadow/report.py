@@ -20,11 +20,11 @@ OTHER_NOTES: Final = "other notes"
 #: Maximum number of places kept for one call's answer.
 MAX_PLACES: Final = 20
 
-Outcome = Literal["equal", "different", "passing", "unanswered", "dropped"]
-"""``passing``: the answers differed, but no longer when both were asked again (a write came between). ``unanswered``:
+Outcome = Literal["equal", "different", "transient", "unanswered", "dropped"]
+"""``transient``: the answers differed, but no longer when both were asked again (a write came between). ``unanswered``:
 one of the metastores did not answer. ``dropped``: the queue was full, so nothing was compared."""
 
-OUTCOMES: Final[tuple[Outcome, ...]] = ("equal", "different", "passing", "unanswered", "dropped")
+OUTCOMES: Final[tuple[Outcome, ...]] = ("equal", "different", "transient", "unanswered", "dropped")
 
 
 @frozen
@@ -33,7 +33,7 @@ class DifferentCall:
 
     method: str
     arguments: str
-    places: tuple[Difference, ...]
+    differences: tuple[Difference, ...]
 
 
 class Report:

@@ -147,14 +147,14 @@ def table_differences(key: TableName, held: EntryCopy, stored: Stored) -> Iterat
 def _own_differences(label: str, held: EntryCopy, stored: Stored, table: Table) -> Iterator[str]:
     """The table, what decides how it is read, and its tag."""
     if Facet.EXCLUDED in held.facets and stored.is_allowed:
-        yield f"{label}: it is kept out of the cache, and neither it nor its database has a property that says so"
+        yield f"{label}: it is excluded from the cache, and neither it nor its database has a property that says so"
     own = held.facets.get(Facet.TABLE)
     if own is None:
         return
     if encode_struct(own) != encode_struct(table):
         yield f"{label}: the table differs: held {own}, database {table}"
     if not stored.is_allowed:
-        yield f"{label}: it is cached although a property of it or its database, or its kind, keeps it out"
+        yield f"{label}: it is cached although a property of it or its database, or its kind, excludes it"
     if held.is_transactional != is_transactional(table):
         yield f"{label}: it is read as transactional: {held.is_transactional}, database {is_transactional(table)}"
     if held.has_commit_parameters != has_commit_parameters(table):

@@ -222,7 +222,7 @@ def _repair(
                 done.unchanged += outcome.unchanged
                 notes += [(shown_name(owner), failure) for failure in outcome.failures]
     if not run.dry_run:
-        summary |= {"added": done.added, "dropped": done.dropped, "left as they were": done.unchanged}
+        summary |= {"added": done.added, "dropped": done.dropped, "unchanged": done.unchanged}
     if notes:
         reports.append(ResultTable("Notes", ("table", "note"), notes))
     return done.added + done.dropped

@@ -56,7 +56,7 @@ def _updated(run: JobRun, place: Mapping[str, str], origin: Origin) -> JobResult
     if run.dry_run:
         with run.progress.step("Counting events"):
             events = run.spark.read.format("hms_events").options(**source, message="none").load().count()
-        return JobResult({"events to add": events, "last event": last_event_id, "kept up to": before})
+        return JobResult({"events to add": events, "last event": last_event_id, "stored up to": before})
     source["max_events_per_batch"] = str(options["batch_events"])
     known_callers = None
     if options["audit"]:
@@ -76,7 +76,7 @@ def _updated(run: JobRun, place: Mapping[str, str], origin: Origin) -> JobResult
     kept = {
         "days merged": done.days,
         "files merged": done.files_before,
-        "files they are now": done.files_after,
+        "files after merging": done.files_after,
         "days deleted": done.days_deleted,
     }
     return replace(result, summary={**result.summary, **kept})

@@ -66,7 +66,7 @@ def main(run: JobRun) -> JobResult:
             outcome = _write(run, directories, pool, file)
             file.finish()
             summary |= {_DONE[action]: count for action, count in outcome.done.items()}
-            summary |= {"left as they were": outcome.unchanged, "failures": len(outcome.failures)}
+            summary |= {"unchanged": outcome.unchanged, "failures": len(outcome.failures)}
             if outcome.uncertain:
                 summary["done by this or another run"] = outcome.uncertain
             left += len(outcome.failures)

@@ -410,7 +410,7 @@ def _stored(run: JobRun, one: TableWork) -> tuple[AggrStats, TotalsOfColumns]:
 
 
 def _report(run: JobRun, work: list[TableWork], planned: ResultTable, done: _Done) -> JobResult:
-    summary: dict[str, object] = {"tables looked at": len(work)}
+    summary: dict[str, object] = {"tables examined": len(work)}
     if run.dry_run:
         summary["tables to compute"] = sum(1 for one in work if one.chosen or one.is_chosen)
         summary["partitions to compute"] = sum(len(one.chosen) for one in work)

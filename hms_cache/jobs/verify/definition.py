@@ -28,8 +28,8 @@ JOB = Job(
         Option("recheck_wait_s", "Seconds between two such checks.", kind=float, default=2.0),
         Option("sample", "Part of tables, and of large ones' partitions, to compare.", kind=float, default=1.0),
         Option(
-            "turn",
-            "Which part: another one for each number, all of them in 1/sample turns. [default: the day]",
+            "sample_index",
+            "Which part: another one for each number; 1/sample consecutive numbers cover all. [default: the day]",
             kind=int,
         ),
         Option("output", "Directory that keeps each difference as a row in Parquet, by run.", metavar="DIR"),

@@ -24,7 +24,7 @@ def main(run: JobRun) -> JobResult:
     if not options["server"] or not options["database"]:
         raise ConfigurationError("verify needs at least one --server and the --database")
     started_at = datetime.now(UTC)
-    turn = started_at.date().toordinal() if options["turn"] is None else options["turn"]
+    sample_index = started_at.date().toordinal() if options["sample_index"] is None else options["sample_index"]
     servers = [Metastores.of_texts(server, run.auth) for server in options["server"]]
     run.spark.dataSource.register(with_tokens(HmsDifferencesSource, servers))
     source = {
@@ -35,7 +35,7 @@ def main(run: JobRun) -> JobResult:
         "rechecks": str(options["rechecks"]),
         "recheck_wait_s": str(options["recheck_wait_s"]),
         "sample": str(options["sample"]),
-        "turn": str(turn),
+        "sample_index": str(sample_index),
     }
     with run.progress.step("Comparing"):
         # Used twice below; a second evaluation would be another comparison.
@@ -65,7 +65,7 @@ def main(run: JobRun) -> JobResult:
         "undecided": sum(row["undecided"] for row in by_server),
     }
     if options["sample"] < 1:
-        summary["turn"] = turn
+        summary["sample_index"] = sample_index
     return JobResult(summary, tables, FOUND_DIFFERENCES if different else 0)
 
 

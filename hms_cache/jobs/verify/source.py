@@ -1,7 +1,7 @@
 """The data source ``hms_differences``: differences between the answers of servers and the database, as rows.
 
 Options: ``servers`` (URIs, separated by blanks), ``auth`` (at all of them), ``database``, ``tables``, ``rechecks``,
-``recheck_wait_s``, ``tables_per_slice``, ``partitions_per_slice``, ``sample`` and ``turn``.
+``recheck_wait_s``, ``tables_per_slice``, ``partitions_per_slice``, ``sample`` and ``sample_index``.
 """
 
 from __future__ import annotations
@@ -52,25 +52,25 @@ SCHEMA = StructType(
 
 @frozen
 class Sample:
-    """A part of the catalog, a different one in each turn, so that `parts` turns cover everything. An object stays in
-    the same part while it exists. Serialized to Spark's workers."""
+    """A part of the catalog, a different one for each index, so that `parts` consecutive ones cover everything. An
+    object stays in the same part while it exists. Serialized to Spark's workers."""
 
     parts: int = 1
-    turn: int = 0
+    index: int = 0
 
     @classmethod
-    def of_rate(cls, rate: float, turn: int) -> Sample:
+    def of_rate(cls, rate: float, index: int) -> Sample:
         """Creates a sample with a rate above 0 and at most 1. Raises ConfigurationError."""
         if not 0 < rate <= 1:
             raise ConfigurationError(f"a sample is a part above 0 and at most 1, not {rate:g}")
-        return cls(math.ceil(1 / rate - 1e-9), turn)
+        return cls(math.ceil(1 / rate - 1e-9), index)
 
     def admits(self, *names: str) -> bool:
-        """Whether the object with these names belongs to the part of this turn."""
+        """Whether the object with these names belongs to this part."""
         if self.parts == 1:
             return True
         digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "big") % self.parts == self.turn % self.parts
+        return int.from_bytes(digest, "big") % self.parts == self.index % self.parts
 
 
 EVERYTHING = Sample()
@@ -105,7 +105,7 @@ class HmsDifferencesSource(DataSource):  # type: ignore[misc]
             database,
             TableScope.of_text(self.options.get("tables")),
             Recheck(positive(self.options, "rechecks", 3), float(self.options.get("recheck_wait_s") or 2.0)),
-            Sample.of_rate(float(self.options.get("sample") or 1.0), int(self.options.get("turn") or 0)),
+            Sample.of_rate(float(self.options.get("sample") or 1.0), int(self.options.get("sample_index") or 0)),
             SLICE_SIZE.changed_by(self.options),
         )
 

@@ -350,7 +350,7 @@ def visible_files(
                 continue
             entries += 1
             if entries > max_entries or (entries % 256 == 0 and time.monotonic() > deadline_s):
-                raise ListingTooLong(f"{entries} entries looked at")
+                raise ListingTooLong(f"{entries} entries examined")
             if is_hidden(entry.name):
                 continue
             try:

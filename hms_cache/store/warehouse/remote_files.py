@@ -330,7 +330,7 @@ def visible_files(
         for found in file_system.ls(directory, detail=True):
             entries += 1
             if entries > max_entries or time.monotonic() > deadline_s:
-                raise ListingTooLong(f"{entries} entries looked at")
+                raise ListingTooLong(f"{entries} entries examined")
             name = str(found["name"]).rstrip("/")
             if found["type"] == "directory":
                 if name.strip("/") != directory.strip("/") and not is_hidden(posixpath.basename(name)):
@@ -349,7 +349,7 @@ def _visible_keys(
     for objects in store.below(path):
         entries += len(objects)
         if entries > max_entries or time.monotonic() > deadline_s:
-            raise ListingTooLong(f"{entries} entries looked at")
+            raise ListingTooLong(f"{entries} entries examined")
         for each in objects:
             if not each.is_marker and not any(is_hidden(name) for name in each.name.split("/")):
                 yield each.name, each.size

@@ -125,9 +125,9 @@ def test_a_walk_finds_what_is_planted_and_nothing_else(unlike: Pair) -> None:
     assert status == 1
     orders = [call for call in report["differences"] if "orders" in call["arguments"]]
     assert [call["method"] for call in orders] == ["get_partitions_by_names"]
-    assert {"path": '[["d3"]].parameters.n', "primary": "1", "other": "2"} in orders[0]["places"]
-    assert all(place["path"].startswith('[["d3"]].parameters.') for place in orders[0]["places"])
-    stock = {call["method"]: call["places"][0]["other"] for call in report["differences"] if call not in orders}
+    assert {"path": '[["d3"]].parameters.n', "primary": "1", "other": "2"} in orders[0]["differences"]
+    assert all(place["path"].startswith('[["d3"]].parameters.') for place in orders[0]["differences"])
+    stock = {call["method"]: call["differences"][0]["other"] for call in report["differences"] if call not in orders}
     assert stock["get_all_tables"] == "absent"
     assert stock["get_table_req"].startswith("NoSuchObjectException")
 
@@ -158,7 +158,7 @@ def test_clients_get_the_primary_and_differences_are_reported(unlike: Pair, tmp_
     assert report["methods"]["get_partition"] == {
         "equal": 1,
         "different": 1,
-        "passing": 0,
+        "transient": 0,
         "unanswered": 0,
         "dropped": 0,
     }

@@ -177,7 +177,7 @@ class Scene:
         tree, names = self.tree, self.names()
         added, dropped = tree.damage["unregistered"], tree.damage["missing"]
         summary = self.run(repair="all", limit=len(added) + len(dropped))["summary"]
-        assert (summary["added"], summary["dropped"], summary["left as they were"]) == (len(added), len(dropped), 0)
+        assert (summary["added"], summary["dropped"], summary["unchanged"]) == (len(added), len(dropped), 0)
         assert self.names() == (names - dropped) | added
         for name in sorted(added)[:3]:
             partition = self.client.call("get_partition_by_name", "default", "sales", name)

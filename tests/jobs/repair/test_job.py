@@ -363,8 +363,8 @@ def test_a_plan_that_was_left_is_looked_at_again(lake: Lake) -> None:
     with pytest.raises(ConfigurationError, match="other options"):
         lake.run(state=state, mode="add")
     resumed = lake.run(state=state)["summary"]
-    counts = {name: resumed[name] for name in ("resumed", "added", "dropped", "left as they were", "failures")}
-    assert counts == {"resumed": True, "added": 1, "dropped": 1, "left as they were": 2, "failures": 0}
+    counts = {name: resumed[name] for name in ("resumed", "added", "dropped", "unchanged", "failures")}
+    assert counts == {"resumed": True, "added": 1, "dropped": 1, "unchanged": 2, "failures": 0}
     assert set(lake.known()) == {"1/a", "4/d"}
     assert not Path(state).exists()
     assert lake.run(state=state)["summary"]["added"] == 1
@@ -387,7 +387,7 @@ def test_a_plan_for_a_table_that_was_made_anew(lake: Lake, change: str) -> None:
     lake.client.call("create_table", table)
     resumed = lake.run(state=state)["summary"]
     count = 2 if change == "same" else 0
-    assert (resumed["added"], resumed["left as they were"], resumed["failures"]) == (count, 2 - count, 0)
+    assert (resumed["added"], resumed["unchanged"], resumed["failures"]) == (count, 2 - count, 0)
     assert len(lake.known()) == count
 
 
@@ -406,7 +406,7 @@ def test_a_table_that_another_engine_takes_over_in_the_middle(lake: Lake, monkey
 
     monkeypatch.setattr(RepairWriter, "write", altering)
     found = lake.run(batch_partitions=1)["summary"]
-    assert (found["added"], found["left as they were"]) == (2, 2)
+    assert (found["added"], found["unchanged"]) == (2, 2)
 
 
 @pytest.mark.soak
@@ -488,7 +488,7 @@ def test_runs_at_once_report_what_each_did_itself(start_server: ServerStarter, t
     assert all(one["tables"]["Plan"] == [("default.t", count, count, count, count, 0)] for one in found)
     summaries = [one["summary"] for one in found]
     assert [sum(one[name] for one in summaries) for name in ("added", "dropped", "failures")] == [count, count, 0]
-    assert sum(one["left as they were"] for one in summaries) == 2 * count * (runs - 1)
+    assert sum(one["unchanged"] for one in summaries) == 2 * count * (runs - 1)
     assert set(lake.known()) == {f"{day}/new" for day in range(count)}
 
 
@@ -509,5 +509,5 @@ def test_what_was_sent_twice_is_told_apart(lake: Lake, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(MetastoreClient, "call", breaking)
     summary = lake.run()["summary"]
-    assert (summary["added"], summary["left as they were"], summary["done by this or another run"]) == (0, 0, 2)
+    assert (summary["added"], summary["unchanged"], summary["done by this or another run"]) == (0, 0, 2)
     assert set(lake.known()) == {"1/a", "2/b"}
