@@ -100,9 +100,9 @@ class Answers:
         """Whether an answer of the entry was sent since the last call."""
         used = False
         for key in entry.answers:
-            held = self._by_key.get(key)
-            if held is not None and held.uses != held.seen_uses:
-                held.seen_uses = held.uses
+            cached = self._by_key.get(key)
+            if cached is not None and cached.uses != cached.seen_uses:
+                cached.seen_uses = cached.uses
                 used = True
         return used
 
@@ -112,7 +112,7 @@ class Answers:
         Used without the lock, so on a copy that is made in one step.
         """
         found = (self._by_key.get(key) for key in tuple(entry.answers))
-        return sum(held.uses for held in found if held is not None)
+        return sum(cached.uses for cached in found if cached is not None)
 
     def clear(self) -> None:
         """Drops all answers."""
@@ -124,12 +124,12 @@ class Answers:
         self.size_bytes = 0
 
     def _remove(self, key: bytes) -> None:
-        held = self._by_key.pop(key, None)
-        if held is not None:
-            held.current = False
-            held.entry.answers.discard(key)
-            held.entry.reads += held.uses
-            self.size_bytes -= self._cost(key, held)
+        cached = self._by_key.pop(key, None)
+        if cached is not None:
+            cached.current = False
+            cached.entry.answers.discard(key)
+            cached.entry.reads += cached.uses
+            self.size_bytes -= self._cost(key, cached)
 
     @staticmethod
     def _cost(key: bytes, answer: Answer) -> int:

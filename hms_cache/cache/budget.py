@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from hms_cache.cache.answers import Answers
+from hms_cache.cache.cached_entries import REFILL_KEYS, CachedEntries
 from hms_cache.cache.entries import STATISTICS, Entry, Facet, Key
-from hms_cache.cache.held_entries import REFILL_KEYS, HeldEntries
 from hms_cache.cache.weights import weight_of
 from hms_cache.metadata.object_names import TableName
 
@@ -39,7 +39,7 @@ MAX_LARGE_KEYS = 64
 """Number of keys remembered of one table, or of its partitions. Beyond it, remembering starts again."""
 
 
-class BudgetedEntries(HeldEntries):
+class BudgetedEntries(CachedEntries):
     """Entries within a memory budget: the least recently read ones are evicted."""
 
     def __init__(self, budget_bytes: int) -> None:
@@ -173,13 +173,13 @@ class BudgetedEntries(HeldEntries):
         found = self.segmented.oldest(before_s)
         if found is None:
             return False
-        found.held.evict(found.segment)
+        found.cached.evict(found.segment)
         self.evictions += 1
-        if found.held.is_bare:
+        if found.cached.is_bare:
             self._remove_facet(found.entry, Facet.PARTITIONS)
         else:
             # Answers made from it are still true: the entry has not changed.
-            self._charge(found.entry, Facet.PARTITIONS, weight_of(found.held))
+            self._charge(found.entry, Facet.PARTITIONS, weight_of(found.cached))
             self.segmented.note(found.entry)
         return True
 

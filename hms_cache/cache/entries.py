@@ -22,7 +22,7 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 if TYPE_CHECKING:
     from hms_cache.cache.partitions.partition_set import PartitionSet
-    from hms_cache.cache.statistics_by_column import StatisticsHeld
+    from hms_cache.cache.statistics_by_column import CachedStatistics
 
 CatalogKey = str
 Key = CatalogKey | DatabaseName | TableName
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
         @overload
         def get(self, facet: Literal[Facet.PARTITIONS], /) -> PartitionSet | None: ...
         @overload
-        def get(self, facet: _StatisticsFacet, /) -> StatisticsHeld | None: ...
+        def get(self, facet: _StatisticsFacet, /) -> CachedStatistics | None: ...
         @overload
         def get(self, facet: Literal[Facet.EXCLUDED], /) -> Literal[True] | None: ...
         @overload
@@ -116,7 +116,7 @@ if TYPE_CHECKING:
         @overload
         def __getitem__(self, facet: Literal[Facet.PARTITIONS], /) -> PartitionSet: ...
         @overload
-        def __getitem__(self, facet: _StatisticsFacet, /) -> StatisticsHeld: ...
+        def __getitem__(self, facet: _StatisticsFacet, /) -> CachedStatistics: ...
         @overload
         def __getitem__(self, facet: Literal[Facet.EXCLUDED], /) -> Literal[True]: ...
         @overload

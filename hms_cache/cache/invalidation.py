@@ -26,7 +26,7 @@ from hms_cache.cache.event_rules import (
 from hms_cache.cache.loads import RunningLoads
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Values
-from hms_cache.cache.statistics_by_column import StatisticsHeld
+from hms_cache.cache.statistics_by_column import CachedStatistics
 from hms_cache.cache.weights import weight_of
 from hms_cache.cache.write_id_tags import Raise, TagChange, TransactionTracker
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
@@ -192,7 +192,7 @@ class FollowingEntries(BudgetedEntries):
         if scope.foreign_keys:
             self._drop_all_constraints(event.event_id)
 
-    def _as_held(self, event_id: int, table: TableName, stays: UnchangedParts) -> UnchangedParts:
+    def _as_cached(self, event_id: int, table: TableName, stays: UnchangedParts) -> UnchangedParts:
         """What is kept after the alter of a table if the writer may have read the table's previous state without a lock
         (P1).
 
@@ -207,15 +207,15 @@ class FollowingEntries(BudgetedEntries):
             stays = stays._replace(names=meta is not None and stays.is_listed_as(meta))
         if stays.partitions:
             entry = self.tables.get(table)
-            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            cached = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
             self._note(event_id, table, Facet.PARTITIONS, Action.DROP, ())
-            stays = stays._replace(partitions=held is None or stays.has_keys(held.keys))
+            stays = stays._replace(partitions=cached is None or stays.has_keys(cached.keys))
         return stays
 
     def _apply_to_tables(self, event: ev.Event, scope: Scope, stays: UnchangedParts) -> None:
         if self._has_peers:
             for table in scope.tables:
-                stays = self._as_held(event.event_id, table, stays)
+                stays = self._as_cached(event.event_id, table, stays)
         rule = PARAMETERS_ALTERED if stays.partitions else table_rule(event)
         changes_names = type(event) in CHANGES_TABLE_NAMES
         if changes_names and not (isinstance(event, ev.TableAltered) and not event.is_rename):
@@ -266,9 +266,9 @@ class FollowingEntries(BudgetedEntries):
     ) -> None:
         if facet not in entry.facets:
             return
-        held = entry.facets[facet]
-        if isinstance(held, StatisticsHeld) and (action is Action.DROP_NAMED or columns is not None):
-            self._drop_statistics(entry, facet, held, named if action is Action.DROP_NAMED else None, columns)
+        cached = entry.facets[facet]
+        if isinstance(cached, CachedStatistics) and (action is Action.DROP_NAMED or columns is not None):
+            self._drop_statistics(entry, facet, cached, named if action is Action.DROP_NAMED else None, columns)
             return
         if action is Action.DROP_IF_TRANSACTIONAL:
             if not entry.is_transactional:
@@ -277,34 +277,34 @@ class FollowingEntries(BudgetedEntries):
         if action is Action.DROP:
             self._remove_facet(entry, facet)
             return
-        if not isinstance(held, PartitionSet):
+        if not isinstance(cached, PartitionSet):
             self._remove_facet(entry, facet)
             return
-        held.mark_missing(named)
-        if held.drop_mostly_missing():
+        cached.mark_missing(named)
+        if cached.drop_mostly_missing():
             self._remove_facet(entry, facet)
             return
         self._changed(entry)
         self._remember_invalidated(entry, facet)
-        self.recharge(entry, facet, weight_of(held))
+        self.recharge(entry, facet, weight_of(cached))
 
     def _drop_statistics(
         self,
         entry: Entry,
         facet: Facet,
-        held: StatisticsHeld,
+        cached: CachedStatistics,
         named: tuple[Values, ...] | None,
         columns: frozenset[str] | None,
     ) -> None:
         """Drops the answers to questions about these partitions and columns; None: all."""
-        if not held.drop_changed(named, columns):
+        if not cached.drop_changed(named, columns):
             return
-        if not held:
+        if not cached:
             self._remove_facet(entry, facet)
             return
         self._changed(entry)
         self._remember_invalidated(entry, facet)
-        self.recharge(entry, facet, held.weight)
+        self.recharge(entry, facet, cached.weight)
 
     def _apply_transaction(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
         change = self._transactions.apply(event, resolved)

@@ -110,9 +110,9 @@ class MemoryFiles:
         self._max_files = max_files
         self._loose: deque[str] = deque(maxlen=_LOOSE_LINKS)
         """Names of files that this process has closed."""
-        self._held: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+        self._mappings: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
         self._lock = threading.Lock()
-        """Guards `_held`."""
+        """Guards `_mappings`."""
         self.created = 0
         self.reused = 0
         """Files created by this process, and files that another one had created."""
@@ -122,13 +122,13 @@ class MemoryFiles:
     @property
     def is_paused(self) -> bool:
         """Whether no file is available now: the maximum is held, or the system refused one a moment ago."""
-        return len(self._held) >= self._max_files or self._now_s() < self._paused_until_s
+        return len(self._mappings) >= self._max_files or self._now_s() < self._paused_until_s
 
     @property
     def bytes(self) -> int:
         """Bytes of the files that it holds. Other processes that hold them count them as well."""
         with self._lock:
-            return sum(map(len, self._held))
+            return sum(map(len, self._mappings))
 
     def hold(self, runs: Sequence[memoryview]) -> mmap.mmap | None:
         """A mapping of a file with these runs of bytes at their places (`places_of`); None: no file is available.
@@ -151,7 +151,7 @@ class MemoryFiles:
                 self.failed += 1
                 return None
         with self._lock:
-            self._held.add(mapped)
+            self._mappings.add(mapped)
         return mapped
 
     def _find(self, path: Path, runs: Sequence[memoryview], places: list[int], size: int) -> mmap.mmap | None:
@@ -204,7 +204,7 @@ class MemoryFiles:
             self._keep_open(mapped, new.file, new.name)
         self.reused += 1
         with self._lock:
-            self._held.add(mapped)
+            self._mappings.add(mapped)
         return mapped
 
     def _make(self, path: Path, runs: Sequence[memoryview], places: list[int], size: int) -> mmap.mmap:

@@ -13,11 +13,11 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Segment
 
 
-class HeldSegment(NamedTuple):
+class CachedSegment(NamedTuple):
     """A segment, and the set and entry that it is part of."""
 
     entry: Entry
-    held: PartitionSet
+    cached: PartitionSet
     segment: Segment
 
 
@@ -35,8 +35,8 @@ class SegmentedTables:
 
     def note(self, entry: Entry) -> None:
         """An entry's partitions may be another set now."""
-        held = entry.facets.get(Facet.PARTITIONS)
-        if held is not None and held.is_segmented:
+        cached = entry.facets.get(Facet.PARTITIONS)
+        if cached is not None and cached.is_segmented:
             self._entries[entry.key] = entry
             self._none_read_before = -math.inf
         else:
@@ -46,15 +46,15 @@ class SegmentedTables:
         """Forgets all of them."""
         self._entries.clear()
 
-    def oldest(self, before_s: float) -> HeldSegment | None:
+    def oldest(self, before_s: float) -> CachedSegment | None:
         """The segment with the least recent read, if that was not after this time."""
         if self._none_read_before > before_s:
             return None
-        found: HeldSegment | None = None
+        found: CachedSegment | None = None
         for entry in self._entries.values():
-            held: PartitionSet = entry.facets[Facet.PARTITIONS]
-            segment = held.oldest
+            cached: PartitionSet = entry.facets[Facet.PARTITIONS]
+            segment = cached.oldest
             if segment is not None and (found is None or segment.last_read < found.segment.last_read):
-                found = HeldSegment(entry, held, segment)
+                found = CachedSegment(entry, cached, segment)
         self._none_read_before = math.inf if found is None else found.segment.last_read
         return found if self._none_read_before <= before_s else None

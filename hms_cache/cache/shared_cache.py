@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from hms_cache.cache.cached_entries import REFILL_KEYS
 from hms_cache.cache.entries import (
     CATALOG_FACETS,
     DATABASE_FACETS,
@@ -25,7 +26,6 @@ from hms_cache.cache.entries import (
     has_commit_parameters,
 )
 from hms_cache.cache.event_rules import Action
-from hms_cache.cache.held_entries import REFILL_KEYS
 from hms_cache.cache.invalidation import CommitResolver, FollowingEntries
 from hms_cache.cache.loads import Load
 from hms_cache.cache.partitions.partition_set import PartitionSet
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 class SharedCache(FollowingEntries):
     """Entries of catalogs, databases and tables, and the position at which they are true.
 
-    `HeldEntries` has the entries and the position, `BudgetedEntries` the memory budget, `FollowingEntries` the effect
+    `CachedEntries` has the entries and the position, `BudgetedEntries` the memory budget, `FollowingEntries` the effect
     of events. This class installs loads of snapshots, and drops entries on command.
     """
 

@@ -30,7 +30,7 @@ MAX_COLUMNS = 10_000
 
 DEFAULT_ENGINE = "hive"
 
-ColumnsHeld = dict[str, tuple[StatisticsOfColumn, ...]]
+CachedColumns = dict[str, tuple[StatisticsOfColumn, ...]]
 """By column, in lower case."""
 
 MAX_STATISTICS_ANSWERS = 64
@@ -60,7 +60,7 @@ class LoadedColumns(NamedTuple):
     """What a load found for the columns that it asked for, with weights: weighing hundreds of thousands of structs
     takes longer than the cache may be locked."""
 
-    columns: ColumnsHeld
+    columns: CachedColumns
     weights: dict[str, int]
     """Bytes charged for each column."""
 
@@ -68,7 +68,7 @@ class LoadedColumns(NamedTuple):
     def of(cls, requested: Sequence[str], found: Iterable[StatisticsOfColumn]) -> LoadedColumns:
         """By column, including those without statistics. Raises UnencodableReply: what cannot be weighed is not
         held."""
-        columns: ColumnsHeld = {}
+        columns: CachedColumns = {}
         add_columns(columns, requested, found)
         return cls(columns, {column: _weight_of_column(column, some) for column, some in columns.items()})
 
@@ -79,14 +79,14 @@ def weight_of_key(key: StatisticsKey, partitions: Iterable[Values] | None) -> in
 
 
 class StatisticsParts(NamedTuple):
-    """The held statistics of a table or of its partitions at one time."""
+    """The cached statistics of a table or of its partitions at one time."""
 
     answers: tuple[tuple[StatisticsKey, Any, frozenset[Values] | None], ...]
     """Each key, with its answer and the partitions that it names."""
 
 
-class StatisticsHeld(dict[StatisticsKey, Any]):
-    """The held statistics of a table or of its partitions: by key, `ColumnsHeld` or an aggregate.
+class CachedStatistics(dict[StatisticsKey, Any]):
+    """The cached statistics of a table or of its partitions: by key, `CachedColumns` or an aggregate.
 
     Guarded by the lock of its cache.
     """
@@ -118,14 +118,14 @@ class StatisticsHeld(dict[StatisticsKey, Any]):
     ) -> None:
         """Adds what a load found for the columns that it asked for."""
         self._make_room(key)
-        held: ColumnsHeld = dict(self.get(key, {}))
+        cached: CachedColumns = dict(self.get(key, {}))
         weights = self._columns.setdefault(key, {})
-        if len(held) + len(loaded.columns) > MAX_COLUMNS:
-            held.clear()
+        if len(cached) + len(loaded.columns) > MAX_COLUMNS:
+            cached.clear()
             weights.clear()
-        held.update(loaded.columns)
+        cached.update(loaded.columns)
         weights.update(loaded.weights)
-        self[key] = held
+        self[key] = cached
         self._partitions[key], self._key_weights[key] = partitions, key_weight
         self._charge(key, sum(weights.values()))
 
@@ -133,22 +133,24 @@ class StatisticsHeld(dict[StatisticsKey, Any]):
         """The present contents: copies what may change. Under the cache's lock."""
         return StatisticsParts(
             tuple(
-                (key, dict(held) if isinstance(held, dict) else held, self._partitions[key])
-                for key, held in self.items()
+                (key, dict(cached) if isinstance(cached, dict) else cached, self._partitions[key])
+                for key, cached in self.items()
             )
         )
 
     @classmethod
-    def from_parts(cls, parts: StatisticsParts) -> StatisticsHeld:
+    def from_parts(cls, parts: StatisticsParts) -> CachedStatistics:
         """The object that `parts` was called on."""
         made = cls()
-        for key, held, partitions in parts.answers:
+        for key, cached, partitions in parts.answers:
             key_weight = weight_of_key(key, partitions)
-            if isinstance(held, dict):
-                loaded = LoadedColumns(held, {column: _weight_of_column(column, some) for column, some in held.items()})
+            if isinstance(cached, dict):
+                loaded = LoadedColumns(
+                    cached, {column: _weight_of_column(column, some) for column, some in cached.items()}
+                )
                 made.add(key, loaded, key_weight, partitions)
             else:
-                made.add_aggregate(key, held, weight_of(held), key_weight, partitions)
+                made.add_aggregate(key, cached, weight_of(cached), key_weight, partitions)
         return made
 
     def drop_changed(self, partitions: Collection[Values] | None, columns: frozenset[str] | None) -> bool:
@@ -166,22 +168,22 @@ class StatisticsHeld(dict[StatisticsKey, Any]):
         return partitions is None or of_key is None or not of_key.isdisjoint(partitions)
 
     def _drop_columns(self, key: StatisticsKey, columns: frozenset[str] | None) -> bool:
-        held = self[key]
+        cached = self[key]
         if columns is None:
             self._remove(key)
             return True
-        if not isinstance(held, dict):
+        if not isinstance(cached, dict):
             if columns.isdisjoint(map(normalize_identifier, key[2])):
                 return False
             self._remove(key)
             return True
         # Statistics are stored by the exact name of the column, which may begin or end with blanks; in events these are
         # missing.
-        gone = [column for column in held if normalize_identifier(column) in columns]
+        gone = [column for column in cached if normalize_identifier(column) in columns]
         weights = self._columns[key]
         for column in gone:
-            del held[column], weights[column]
-        if not held:
+            del cached[column], weights[column]
+        if not cached:
             self._remove(key)
             return True
         if gone:
@@ -220,31 +222,31 @@ class StatisticsHeld(dict[StatisticsKey, Any]):
         self.weight -= self._weights.pop(key)
 
 
-def missing_columns(held: ColumnsHeld | None, columns: Iterable[str]) -> tuple[str, ...] | None:
+def missing_columns(cached: CachedColumns | None, columns: Iterable[str]) -> tuple[str, ...] | None:
     """The columns that were never asked for; None if nothing has to be loaded, not even to find that there are none."""
     wanted = dict.fromkeys(column.lower() for column in columns)
-    if held is None:
+    if cached is None:
         return tuple(wanted)
-    return tuple(column for column in wanted if column not in held) or None
+    return tuple(column for column in wanted if column not in cached) or None
 
 
-def add_columns(held: ColumnsHeld, requested: Sequence[str], found: Iterable[StatisticsOfColumn]) -> None:
+def add_columns(cached: CachedColumns, requested: Sequence[str], found: Iterable[StatisticsOfColumn]) -> None:
     """Adds what a load found for the columns that it asked for."""
-    if len(held) + len(requested) > MAX_COLUMNS:
-        held.clear()
+    if len(cached) + len(requested) > MAX_COLUMNS:
+        cached.clear()
     by_column: dict[str, list[StatisticsOfColumn]] = {column: [] for column in requested}
     for one in found:
         by_column.setdefault(one.statistics.colName.lower(), []).append(one)
-    held.update((column, tuple(some)) for column, some in by_column.items())
+    cached.update((column, tuple(some)) for column, some in by_column.items())
 
 
 def _weight_of_column(column: str, found: Iterable[StatisticsOfColumn]) -> int:
     return weight_of(column) + sum(_POSITION_BYTES + weight_of(one.statistics) for one in found)
 
 
-def statistics_of_table(held: ColumnsHeld, table: Table, columns: Iterable[str], engine: str) -> ColumnStatistics:
+def statistics_of_table(cached: CachedColumns, table: Table, columns: Iterable[str], engine: str) -> ColumnStatistics:
     """As the store answers: columns by name, with the time of the youngest."""
-    found = [one for some in chosen_columns(held, columns) for one in some]
+    found = [one for some in chosen_columns(cached, columns) for one in some]
     found.sort(key=lambda one: one.statistics.colName)
     description = ColumnStatisticsDesc(
         isTblLevel=True,
@@ -270,6 +272,6 @@ def statistics_of_table_partitions(
     return statistics_of_partitions(found, named, engine or DEFAULT_ENGINE)
 
 
-def chosen_columns(held: ColumnsHeld, columns: Iterable[str]) -> list[tuple[StatisticsOfColumn, ...]]:
+def chosen_columns(cached: CachedColumns, columns: Iterable[str]) -> list[tuple[StatisticsOfColumn, ...]]:
     """The held data of these columns, without duplicates. It does not change."""
-    return [held[column] for column in dict.fromkeys(column.lower() for column in columns)]
+    return [cached[column] for column in dict.fromkeys(column.lower() for column in columns)]

@@ -31,10 +31,10 @@ class TableIndexes:
             of_database.discard(table)
             if not of_database:
                 del self.by_database[table.in_database]
-        is_held = Facet.TABLE in facets
+        is_cached = Facet.TABLE in facets
         _put(self.with_constraints, table, Facet.CONSTRAINTS in facets)
-        _put(self.with_commit_parameters, table, is_held and entry.has_commit_parameters)
-        _put(self.maybe_transactional, table, bool(facets) and (entry.is_transactional or not is_held))
+        _put(self.with_commit_parameters, table, is_cached and entry.has_commit_parameters)
+        _put(self.maybe_transactional, table, bool(facets) and (entry.is_transactional or not is_cached))
 
     def clear(self) -> None:
         """All entries were removed."""

@@ -20,9 +20,9 @@ from hms_cache.cache.loads import Load
 from hms_cache.cache.partitions import segment as segments
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.requested_names import RequestedNames
-from hms_cache.cache.segmented_tables import HeldSegment, SegmentedTables
+from hms_cache.cache.segmented_tables import CachedSegment, SegmentedTables
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.statistics_by_column import LoadedColumns, StatisticsHeld
+from hms_cache.cache.statistics_by_column import CachedStatistics, LoadedColumns
 from hms_cache.cache.table_indexes import TableIndexes
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.weights import weight_of
@@ -97,13 +97,13 @@ class ScannedIndexes(TableIndexes):
 class ScannedSegments(SegmentedTables):
     """Examines all segments each time."""
 
-    def oldest(self, before_s: float) -> HeldSegment | None:
-        found: HeldSegment | None = None
+    def oldest(self, before_s: float) -> CachedSegment | None:
+        found: CachedSegment | None = None
         for entry in self._entries.values():
             held = entry.facets[Facet.PARTITIONS]
             for one in held.segments if held.is_segmented else ():
                 if not one.is_bare and (found is None or one.last_read < found.segment.last_read):
-                    found = HeldSegment(entry, held, one)
+                    found = CachedSegment(entry, held, one)
         return found if found is not None and found.segment.last_read <= before_s else None
 
 
@@ -187,8 +187,8 @@ def value_of(key: Key, facet: Facet, chance: random.Random) -> Any:
             return True
 
 
-def _statistics(facet: Facet, chance: random.Random) -> StatisticsHeld:
-    made = StatisticsHeld()
+def _statistics(facet: Facet, chance: random.Random) -> CachedStatistics:
+    made = CachedStatistics()
     for engine in ("hive", "impala"):
         some = tuple(f"p={one}" for (one,) in VALUES if chance.random() < 0.4)
         names = some if facet is Facet.PARTITION_STATISTICS else ()
@@ -274,7 +274,7 @@ class Run:
             held = entry.facets.keys() if entry is not None else set()
             if facet in held or (facet in ONE_OF and not ONE_OF.isdisjoint(held)):
                 continue  # another call has loaded the same
-            weight = value.weight if isinstance(value, StatisticsHeld) else weight_of(value)
+            weight = value.weight if isinstance(value, CachedStatistics) else weight_of(value)
             ready = (lambda made, struct=value: prepared(made, struct)) if facet is Facet.TABLE else None
             self.cache.install(load, fence, facet, value, weight, ready)
         self.cache.end_load(load)
@@ -349,7 +349,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, PartitionSet):
         whole = [(one.first, one.complete, one.last_read, one.all().names()) for one in value.segments]
         return whole, sorted(value.missing)
-    if isinstance(value, StatisticsHeld):
+    if isinstance(value, CachedStatistics):
         return value.parts(), value.weight
     return value
 

@@ -15,7 +15,7 @@ from hms_cache.batches import batches
 from hms_cache.cache.entries import Facet, Key
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.statistics_by_column import StatisticsHeld
+from hms_cache.cache.statistics_by_column import CachedStatistics
 from hms_cache.notifications.event_log import LogPosition
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from hms_cache.values import frozen
@@ -126,6 +126,6 @@ def _is_omitted(value: Any) -> bool:
 def _copy(value: Any) -> Any:
     """Returns a copy that does not change. Only partition sets and statistics change in place; structs and lists are
     replaced as a whole."""
-    if isinstance(value, PartitionSet | StatisticsHeld):
+    if isinstance(value, PartitionSet | CachedStatistics):
         return value.parts()
     return value

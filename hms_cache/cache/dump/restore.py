@@ -225,8 +225,8 @@ class Restore:
         was installed."""
         with self._cache.view():
             entry = self._cache.entry(load.key)
-            held = entry.facets.get(facet) if entry is not None else None
-        if held is not None and getattr(held, "complete", True):
+            cached = entry.facets.get(facet) if entry is not None else None
+        if cached is not None and getattr(cached, "complete", True):
             return False
         if facet is Facet.PARTITIONS:
             weight = weight_of(value)

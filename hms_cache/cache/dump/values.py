@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hms_cache.cache.statistics_by_column import StatisticsHeld, StatisticsParts
+from hms_cache.cache.statistics_by_column import CachedStatistics, StatisticsParts
 from hms_cache.store.snapshots import StatisticsOfColumn
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire.codec import decode_with, encode_struct
@@ -83,7 +83,7 @@ def decode_value(tree: Any, blobs: list[bytes], depth: int = 0) -> Any:
             case {"column": [partition, statistics, last_analyzed_s]}:
                 return StatisticsOfColumn(inner(partition), inner(statistics), inner(last_analyzed_s))
             case {"statistics": [*some]}:
-                return StatisticsHeld.from_parts(StatisticsParts(tuple(inner(one) for one in some)))
+                return CachedStatistics.from_parts(StatisticsParts(tuple(inner(one) for one in some)))
     except UNREADABLE as error:
         raise BadDump(f"a value cannot be read: {error}") from error
     raise BadDump("a value has an unknown type")

@@ -275,9 +275,9 @@ class BlockBuilder:
     def _shared(self, part: bytes) -> bytes:
         """Returns the same bytes from an existing template, if there are any, so that they are stored once."""
         for draft in self._drafts[:50]:
-            for held in (draft.template.before_location, draft.template.after_location):
-                if held == part:
-                    return held
+            for existing in (draft.template.before_location, draft.template.after_location):
+                if existing == part:
+                    return existing
         return part
 
     def _add_whole(self, name: bytes, values: Sequence[str], encoded: bytes) -> None:
@@ -390,12 +390,12 @@ class BlockBuilder:
             chosen = sources[first : first + _ROWS_AT_ONCE]
             rows = chosen.tolist()
             if base is not None:
-                held, starts = base.parts.data, base.parts.starts
+                existing, starts = base.parts.data, base.parts.starts
                 low = starts[old[chosen[chosen < kept]]].tolist()
                 high = starts[1:][old[chosen[chosen < kept]]].tolist()
                 bounds = iter(zip(low, high, strict=True))
                 pairs = [
-                    (held[slice(*next(bounds))], b"") if row < kept else of_added(order[row - kept]) for row in rows
+                    (existing[slice(*next(bounds))], b"") if row < kept else of_added(order[row - kept]) for row in rows
                 ]
             else:
                 pairs = [of_added(order[row]) for row in rows]
@@ -413,9 +413,11 @@ class BlockBuilder:
         sizes = np.zeros(len(sources), np.int64)
         for first in range(0, len(sources), _ROWS_AT_ONCE):
             chosen = sources[first : first + _ROWS_AT_ONCE]
-            held = iter(base.encoded_name_pieces(old[chosen[chosen < kept]]) if base is not None else ())
+            existing = iter(base.encoded_name_pieces(old[chosen[chosen < kept]]) if base is not None else ())
             encoded = [
-                next(held) if row < kept else b"".join((_length(names[order[row - kept]]), names[order[row - kept]]))
+                next(existing)
+                if row < kept
+                else b"".join((_length(names[order[row - kept]]), names[order[row - kept]]))
                 for row in chosen.tolist()
             ]
             sizes[first : first + len(encoded)] = list(map(len, encoded))
@@ -496,12 +498,12 @@ def _merged_times(
     create = added.create_times[new]
     access = added.access_times[new]
     if base is not None:
-        held = base.parts
-        if held.access_time is not None:
-            base_create = np.frombuffer(held.times, ">i4")[old]
-            base_access = np.full(len(old), held.access_time, np.int32)
+        existing = base.parts
+        if existing.access_time is not None:
+            base_create = np.frombuffer(existing.times, ">i4")[old]
+            base_access = np.full(len(old), existing.access_time, np.int32)
         else:
-            both = np.frombuffer(held.times, _TIMES)[old]
+            both = np.frombuffer(existing.times, _TIMES)[old]
             base_create, base_access = both["create"], both["access"]
         create = np.concatenate([base_create.astype(np.int32), create])
         access = np.concatenate([base_access.astype(np.int32), access])

@@ -61,10 +61,10 @@ def _kinds_of_rows(selected: SegmentRows, root: str) -> npt.NDArray[np.int64]:
     size = len(selected.block)
     kinds = np.arange(len(rows)) + _SINGLE
     of_block = np.flatnonzero(rows < size)
-    held = selected.block.parts
-    numbers = np.zeros(len(of_block), np.int64) if held.kinds is None else held.kinds[rows[of_block]].astype(np.int64)
+    parts = selected.block.parts
+    numbers = np.zeros(len(of_block), np.int64) if parts.kinds is None else parts.kinds[rows[of_block]].astype(np.int64)
     prefix = root.encode()
-    shared = np.array([_is_below(template, prefix) for template in held.templates], np.bool_)
+    shared = np.array([_is_below(template, prefix) for template in parts.templates], np.bool_)
     chosen = shared[numbers] if len(numbers) else np.zeros(0, np.bool_)
     kinds[of_block[chosen]] = numbers[chosen]
     return kinds
@@ -94,13 +94,13 @@ def _of_rows(selected: SegmentRows, root: str) -> list[bytes]:
 
 
 def _of_block(block: PartitionBlock, rows: Rows, root: str) -> list[bytes]:
-    held = block.parts
-    kinds = [0] * row_count(rows) if held.kinds is None else held.kinds[rows].tolist()
+    parts = block.parts
+    kinds = [0] * row_count(rows) if parts.kinds is None else parts.kinds[rows].tolist()
     makers: dict[int, Callable[[list[bytes]], tuple[bytes, ...]]] = {}
     pieces = block.pieces(rows)
     elements: list[bytes] = []
     for at, kind in zip(range(0, len(pieces), PIECES), kinds, strict=True):
-        template = held.templates[kind]
+        template = parts.templates[kind]
         if template.is_whole:
             joined = b"".join((block.header, *pieces[at : at + PIECES]))
             partition = decode_struct(Partition, joined[: len(joined) - len(block.header)])

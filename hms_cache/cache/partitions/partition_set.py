@@ -203,8 +203,8 @@ class PartitionSet:
         """The segment with the least recent read, if the set has several."""
         if not self.is_segmented:
             return None
-        held = (one for one in self.segments if not one.is_bare)
-        return min(held, key=lambda one: one.last_read, default=None)
+        cached = (one for one in self.segments if not one.is_bare)
+        return min(cached, key=lambda one: one.last_read, default=None)
 
     # Changes
 

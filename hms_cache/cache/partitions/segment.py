@@ -238,8 +238,8 @@ class Segment:
         changed = set(names).intersection(self._changed) if self._changed else ()
         if not changed:
             return self._selected(rows, np.zeros(0, np.int64))
-        held = self._current_tail().names
-        return self._selected(rows, np.sort(np.array([bisect_left(held, name) for name in changed], np.int64)))
+        cached = self._current_tail().names
+        return self._selected(rows, np.sort(np.array([bisect_left(cached, name) for name in changed], np.int64)))
 
     def visible_rows(self) -> Rows:
         """Rows of the block that are not hidden."""

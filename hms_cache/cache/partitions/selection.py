@@ -157,20 +157,20 @@ def _prepared(selection: PartitionSelection | PreparedSelection) -> PreparedSele
 
 
 def select_partitions(
-    held: PartitionSet, selection: PartitionSelection | PreparedSelection, max_parts: int
+    cached: PartitionSet, selection: PartitionSelection | PreparedSelection, max_parts: int
 ) -> Selected:
     """Selects, then takes the first `max_parts` (negative: no limit; 0: evaluates the selection, then takes none).
     Raises SelectionError."""
     prepared = _prepared(selection)
     if max_parts == 0 and isinstance(prepared.selection, AllPartitions | ByNames):
-        return Selected(held.all().first(0))
-    selected = _select(held, prepared)
+        return Selected(cached.all().first(0))
+    selected = _select(cached, prepared)
     if max_parts >= 0:
         return Selected(selected.partitions.first(max_parts), selected.has_unknown)
     return selected
 
 
-def ranges_of(held: PartitionSet, selection: PartitionSelection | PreparedSelection) -> tuple[NameRange, ...] | None:
+def ranges_of(cached: PartitionSet, selection: PartitionSelection | PreparedSelection) -> tuple[NameRange, ...] | None:
     """Ranges that contain the names of all partitions of the selection, as the store finds them; None: any name is
     possible.
 
@@ -180,19 +180,19 @@ def ranges_of(held: PartitionSet, selection: PartitionSelection | PreparedSelect
     try:
         match prepared.selection:
             case ByValues(values):
-                return (only(held.name_of(values)),)
+                return (only(cached.name_of(values)),)
             case ByPartialValues(values):
-                return _ranges_of_values(held, values)
-        return _ranges_of_bound(prepared.bound_to(held.keys)) if prepared.is_decided_by_keys else None
+                return _ranges_of_values(cached, values)
+        return _ranges_of_bound(prepared.bound_to(cached.keys)) if prepared.is_decided_by_keys else None
     except _NOT_A_SELECTION as error:
         raise SelectionError(str(error)) from error
 
 
-def _ranges_of_values(held: PartitionSet, values: Sequence[str]) -> tuple[NameRange, ...] | None:
-    if len(values) == len(held.keys) and all(values):
-        return (only(held.name_of(values)),)
+def _ranges_of_values(cached: PartitionSet, values: Sequence[str]) -> tuple[NameRange, ...] | None:
+    if len(values) == len(cached.keys) and all(values):
+        return (only(cached.name_of(values)),)
     begun = ""
-    for (key, _), value in zip(held.keys, values, strict=False):
+    for (key, _), value in zip(cached.keys, values, strict=False):
         if not value:
             break
         begun += f"{escape_path_name(key.lower())}={escape_path_name(value)}/"
@@ -208,85 +208,85 @@ def _ranges_of_bound(bound: Bound) -> tuple[NameRange, ...] | None:
     )
 
 
-def narrowed(held: PartitionSet, selection: PartitionSelection | PreparedSelection) -> PartitionSet:
+def narrowed(cached: PartitionSet, selection: PartitionSelection | PreparedSelection) -> PartitionSet:
     """The segments that may contain partitions of the selection, as a set to evaluate it on. Raises SelectionError."""
-    if not held.is_segmented:
-        return held
+    if not cached.is_segmented:
+        return cached
     prepared = _prepared(selection)
     if isinstance(prepared.selection, ByNames):
-        return held.narrowed_to_names(prepared.names)
-    return held.narrowed(ranges_of(held, prepared))
+        return cached.narrowed_to_names(prepared.names)
+    return cached.narrowed(ranges_of(cached, prepared))
 
 
-def gaps_of(held: PartitionSet, selection: PartitionSelection | PreparedSelection) -> tuple[NameRange, ...]:
+def gaps_of(cached: PartitionSet, selection: PartitionSelection | PreparedSelection) -> tuple[NameRange, ...]:
     """Ranges of the selection that are not held completely, at most `MAX_GAPS`; none if any name is possible. Raises
     SelectionError."""
     prepared = _prepared(selection)
     gaps: Iterable[NameRange]
     if isinstance(prepared.selection, ByNames):
-        of_gaps = (names for segment, names in prepared.names.in_segments(held.segments) if not segment.complete)
+        of_gaps = (names for segment, names in prepared.names.in_segments(cached.segments) if not segment.complete)
         gaps = map(only, chain.from_iterable(of_gaps))  # of many names, the first few are enough
     else:
-        gaps = (covered for covered in ranges_of(held, prepared) or () if held.gap_in(covered) is not None)
+        gaps = (covered for covered in ranges_of(cached, prepared) or () if cached.gap_in(covered) is not None)
     return tuple(islice(gaps, MAX_GAPS))
 
 
-def missing_of(held: PartitionSet, selection: PartitionSelection | PreparedSelection) -> list[Values]:
+def missing_of(cached: PartitionSet, selection: PartitionSelection | PreparedSelection) -> list[Values]:
     """The missing partitions that the selection may include, by name: without them, it can be evaluated exactly.
 
     If there are more than `MAX_CHECKED`, all of them, unordered, since memory is locked meanwhile: reading them
     together costs less than evaluating each. Those of the default partition are always included: an event does not say
     whether the value is stored as an empty text, which makes a difference to selections. Raises SelectionError.
     """
-    missing = held.missing
+    missing = cached.missing
     if not missing or len(missing) > MAX_CHECKED:
         return list(missing)
     prepared = _prepared(selection)
     if isinstance(prepared.selection, ByNames):
         named = prepared.names.ordered
-        return sorted(one for one in missing if _EMPTY.intersection(one) or is_among(named, held.name_of(one)))
+        return sorted(one for one in missing if _EMPTY.intersection(one) or is_among(named, cached.name_of(one)))
     checked_values = [values for values in missing if not _EMPTY.intersection(values)]
     stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in checked_values]
-    checked = _select(PartitionSet(held.keys, stand_ins, complete=True), prepared)
+    checked = _select(PartitionSet(cached.keys, stand_ins, complete=True), prepared)
     if checked.has_unknown:
         return sorted(missing)
     selected = {tuple(values) for values in checked.partitions.values()}
     return sorted(values for values in missing if _EMPTY.intersection(values) or values in selected)
 
 
-def _select(held: PartitionSet, prepared: PreparedSelection) -> Selected:
+def _select(cached: PartitionSet, prepared: PreparedSelection) -> Selected:
     try:
         match prepared.selection:
             case AllPartitions():
-                return Selected(held.all())
+                return Selected(cached.all())
             case ByNames():
-                return Selected(held.select_names(prepared.names))
+                return Selected(cached.select_names(prepared.names))
             case ByValues(values):
-                return Selected(held.select_names(RequestedNames([held.name_of(values)])))
+                return Selected(cached.select_names(RequestedNames([cached.name_of(values)])))
             case ByPartialValues(values):
-                return Selected(_by_partial_values(held, values))
+                return Selected(_by_partial_values(cached, values))
             case ByFilter():
-                return Selected(_by_filter(held, prepared) if prepared.is_decided_by_keys else held.all())
+                return Selected(_by_filter(cached, prepared) if prepared.is_decided_by_keys else cached.all())
             case ByExpression():
-                return _by_expression(held, prepared)
+                return _by_expression(cached, prepared)
     except _NOT_A_SELECTION as error:
         raise SelectionError(str(error)) from error
 
 
-def _by_partial_values(held: PartitionSet, values: Sequence[str]) -> SelectedPartitions:
-    if len(values) > len(held.keys):
+def _by_partial_values(cached: PartitionSet, values: Sequence[str]) -> SelectedPartitions:
+    if len(values) > len(cached.keys):
         raise SelectionError("more values than partition keys")
     fixed = [(position, value) for position, value in enumerate(values) if value]
     if not fixed:
-        return held.all()
-    if len(fixed) == len(held.keys):
-        return held.select_names(RequestedNames([held.name_of(values)]))
+        return cached.all()
+    if len(fixed) == len(cached.keys):
+        return cached.select_names(RequestedNames([cached.name_of(values)]))
 
     def mask_of(columns: KeyColumns) -> Mask:
         masks = [_equal_text(columns.columns[position], value) for position, value in fixed]
         return np.logical_and.reduce(masks)  # type: ignore[no-any-return]
 
-    return _masked(held, mask_of)
+    return _masked(cached, mask_of)
 
 
 def _equal_text(column: KeyColumn, value: str) -> Mask:
@@ -298,18 +298,18 @@ def _equal_text(column: KeyColumn, value: str) -> Mask:
     return np.isin(column.codes, found)
 
 
-def _by_filter(held: PartitionSet, prepared: PreparedSelection) -> SelectedPartitions:
-    bound = prepared.bound_to(held.keys)
-    return _masked(held, lambda columns: evaluate(bound, columns, prepared.limits))
+def _by_filter(cached: PartitionSet, prepared: PreparedSelection) -> SelectedPartitions:
+    bound = prepared.bound_to(cached.keys)
+    return _masked(cached, lambda columns: evaluate(bound, columns, prepared.limits))
 
 
-def _by_expression(held: PartitionSet, prepared: PreparedSelection) -> Selected:
+def _by_expression(cached: PartitionSet, prepared: PreparedSelection) -> Selected:
     if prepared.is_text:
-        return Selected(_by_filter(held, prepared))
-    bound = prepared.bound_to(held.keys)
+        return Selected(_by_filter(cached, prepared))
+    bound = prepared.bound_to(cached.keys)
     has_unknown = False
     chosen = []
-    for segment in held.segments:
+    for segment in cached.segments:
         rows, is_unknown = _expression_rows(segment, bound, prepared.limits)
         chosen.append(rows)
         has_unknown = has_unknown or is_unknown
@@ -330,9 +330,9 @@ def _expression_rows(segment: Segment, bound: Bound, limits: FilterLimits) -> tu
     return segment.select_masks(base.mask, tail.mask), has_unknown or tail.has_unknown
 
 
-def _masked(held: PartitionSet, mask_of: Callable[[KeyColumns], Mask]) -> SelectedPartitions:
+def _masked(cached: PartitionSet, mask_of: Callable[[KeyColumns], Mask]) -> SelectedPartitions:
     def rows_of(segment: Segment) -> SegmentRows:
         columns = segment.tail_columns
         return segment.select_masks(mask_of(segment.base_columns), mask_of(columns) if columns is not None else None)
 
-    return held.select(rows_of)
+    return cached.select(rows_of)

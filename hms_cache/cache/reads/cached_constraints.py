@@ -22,8 +22,8 @@ class CachedConstraints(CachedEntity[ConstraintReads], ConstraintReads):
             entry = self._reading.table_entry(cache, table, version)
             if not isinstance(entry, Entry):
                 return entry
-            held: SQLAllTableConstraints | None = entry.facets.get(Facet.CONSTRAINTS)
-            return held if held is not None else Need((Wanted(table, Facet.CONSTRAINTS),))
+            cached: SQLAllTableConstraints | None = entry.facets.get(Facet.CONSTRAINTS)
+            return cached if cached is not None else Need((Wanted(table, Facet.CONSTRAINTS),))
 
         def from_store() -> SQLAllTableConstraints:
             return self._store.get_table_constraints(table, version=version)

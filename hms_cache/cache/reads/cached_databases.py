@@ -26,12 +26,12 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
             names = cache.catalogs.get(database.catalog)
             entry = cache.databases.get(database)
             if entry is None or Facet.DATABASE not in entry.facets:
-                held = names.facets.get(Facet.DATABASE_NAMES) if names is not None else None
-                if held is not None and not is_among(held, database.database):
+                cached = names.facets.get(Facet.DATABASE_NAMES) if names is not None else None
+                if cached is not None and not is_among(cached, database.database):
                     # The complete list of names proves that the database does not exist (P6).
                     raise NoSuchObjectException(f"database {database.as_sent}")
                 wanted = [Wanted(database, Facet.DATABASE)]
-                if held is None:
+                if cached is None:
                     wanted.append(Wanted(database.catalog, Facet.DATABASE_NAMES))
                 return Need(tuple(wanted))
             found: Database = entry.facets[Facet.DATABASE]

@@ -24,10 +24,10 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
         database = DatabaseName(function.catalog, function.database)
 
         def from_memory(cache: SharedCache) -> Function | Need | Bypass:
-            held: list[Function] | Need = of_database(cache, database, Facet.FUNCTIONS)
-            if isinstance(held, Need):
-                return held
-            for one in held:
+            cached: list[Function] | Need = of_database(cache, database, Facet.FUNCTIONS)
+            if isinstance(cached, Need):
+                return cached
+            for one in cached:
                 if one.functionName == function.function:
                     return one
             # The store raises the error for a missing function, with the text that clients match on.
@@ -40,8 +40,8 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
     def get_function_names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
 
         def from_memory(cache: SharedCache) -> Callable[[], list[str]] | Need:
-            held: list[Function] | Need = of_database(cache, database, Facet.FUNCTIONS)
-            return held if isinstance(held, Need) else partial(_matching, held, pattern)
+            cached: list[Function] | Need = of_database(cache, database, Facet.FUNCTIONS)
+            return cached if isinstance(cached, Need) else partial(_matching, cached, pattern)
 
         return self._reading.answer_made(
             "function_names",

@@ -64,13 +64,13 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             if refused is not None:
                 return refused
             reader = checked_list(entry, version.valid_write_ids)
-            held = entry.facets.get(Facet.PARTITIONS)
-            if held is not None:
+            cached = entry.facets.get(Facet.PARTITIONS)
+            if cached is not None:
                 try:
-                    name = held.name_of(wanted)
+                    name = cached.name_of(wanted)
                 except MetaException:
                     return Bypass(Reason.UNSUPPORTED_FIELD)
-                segment = held.segment_of(name)
+                segment = cached.segment_of(name)
                 segment.last_read = entry.last_read
                 found = segment.find_name(name)
                 if found is not None:
@@ -99,13 +99,13 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             return self._store.get_partitions(query, grantee=grantee, projection=projection)
 
         def answer(
-            entry: Entry, held: PartitionSet, prepared: PreparedSelection
+            entry: Entry, cached: PartitionSet, prepared: PreparedSelection
         ) -> Callable[[], PartitionAnswer] | Bypass:
             refused = _needs_store(entry, grantee, valid_write_ids)
             if refused is not None:
                 return refused
             reader = checked_list(entry, valid_write_ids)
-            return partial(_partition_answer, select_partitions(held, prepared, query.max_parts), projection, reader)
+            return partial(_partition_answer, select_partitions(cached, prepared, query.max_parts), projection, reader)
 
         selects_all = isinstance(query.selection, AllPartitions) and query.max_parts < 0
         return self._from_set("partitions", query, answer, from_store, selects_all=selects_all)
@@ -114,17 +114,17 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         def from_store() -> list[str]:
             return self._store.get_partition_names(query, order=order)
 
-        def answer(entry: Entry, held: PartitionSet, prepared: PreparedSelection) -> Callable[[], list[str]] | Bypass:
+        def answer(entry: Entry, cached: PartitionSet, prepared: PreparedSelection) -> Callable[[], list[str]] | Bypass:
             try:
-                ordered_by = parse_order(order, len(held.keys))
+                ordered_by = parse_order(order, len(cached.keys))
             except MetaException:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            selected = select_partitions(held, prepared, -1 if ordered_by else query.max_parts)
+            selected = select_partitions(cached, prepared, -1 if ordered_by else query.max_parts)
             if selected.has_unknown:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
             if not ordered_by:
                 return selected.partitions.encoded_names
-            return partial(_ordered_names, selected, held.keys, ordered_by, query.max_parts)
+            return partial(_ordered_names, selected, cached.keys, ordered_by, query.max_parts)
 
         return self._from_set("partition_names", query, answer, from_store)
 
@@ -135,7 +135,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         return self._from_set(
             "partition_count",
             query,
-            lambda entry, held, prepared: partial(len, select_partitions(held, prepared, -1).partitions),
+            lambda entry, cached, prepared: partial(len, select_partitions(cached, prepared, -1).partitions),
             from_store,
         )
 
@@ -146,13 +146,13 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             return self._store.get_partition_values(query, keys, distinct=distinct, ascending=ascending)
 
         def answer(
-            entry: Entry, held: PartitionSet, prepared: PreparedSelection
+            entry: Entry, cached: PartitionSet, prepared: PreparedSelection
         ) -> Callable[[], list[PartitionValuesRow]] | Bypass:
-            positions = _key_positions(held.keys, keys)
+            positions = _key_positions(cached.keys, keys)
             if positions is None:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            selected = select_partitions(held, prepared, -1)
-            return partial(_value_rows, selected, held.keys, positions, distinct, ascending, query.max_parts)
+            selected = select_partitions(cached, prepared, -1)
+            return partial(_value_rows, selected, cached.keys, positions, distinct, ascending, query.max_parts)
 
         return self._from_set("partition_values", query, answer, from_store)
 
@@ -179,20 +179,20 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                 return entry
             if not frozen_table(entry).partitionKeys or self._reading.limits_partitions:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            held = entry.facets.get(Facet.PARTITIONS)
+            cached = entry.facets.get(Facet.PARTITIONS)
             try:
-                if held is None:
-                    held = PartitionSet.bare(_keys_of(entry))
-                touched = narrowed(held, prepared)
+                if cached is None:
+                    cached = PartitionSet.bare(_keys_of(entry))
+                touched = narrowed(cached, prepared)
                 if not touched.complete or touched.is_mostly_missing:
-                    return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(held, prepared))
+                    return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(cached, prepared))
                 touched.touch(entry.last_read)
                 missing = missing_of(touched, prepared)
                 if missing:
                     return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
                 made = answer(entry, touched, prepared)
                 if prepared.is_decided_by_keys and touched.has_unweighed_readings:
-                    cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
+                    cache.recharge(entry, Facet.PARTITIONS, weight_of(cached))
                 return made
             except SelectionError:
                 # The store reports what is wrong with the selection.

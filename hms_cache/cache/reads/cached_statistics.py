@@ -22,7 +22,7 @@ from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.statistics_by_column import (
-    ColumnsHeld,
+    CachedColumns,
     chosen_columns,
     missing_columns,
     statistics_of_table,
@@ -53,10 +53,10 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             entry = self._entry(cache, query)
             if not isinstance(entry, Entry):
                 return entry
-            held = _columns_held(cache, entry, Facet.TABLE_STATISTICS, (query.engine, (), wanted))
-            if isinstance(held, Need | Bypass):
-                return held
-            found = statistics_of_table(held, frozen_table(entry), wanted, query.engine)
+            cached = _cached_columns(cache, entry, Facet.TABLE_STATISTICS, (query.engine, (), wanted))
+            if isinstance(cached, Need | Bypass):
+                return cached
+            found = statistics_of_table(cached, frozen_table(entry), wanted, query.engine)
             return checked_table_statistics(entry, found, version.valid_write_ids)
 
         def from_store() -> ColumnStatistics:
@@ -75,10 +75,10 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         statistics_key = (query.engine, tuple(partition_names), tuple(query.columns))
 
         def find(cache: SharedCache, entry: Entry) -> Callable[[], list[ColumnStatistics]] | Need | Bypass:
-            held = _columns_held(cache, entry, Facet.PARTITION_STATISTICS, statistics_key)
-            if isinstance(held, Need | Bypass):
-                return held
-            chosen = chosen_columns(held, query.columns)
+            cached = _cached_columns(cache, entry, Facet.PARTITION_STATISTICS, statistics_key)
+            if isinstance(cached, Need | Bypass):
+                return cached
+            chosen = chosen_columns(cached, query.columns)
             return partial(statistics_of_table_partitions, chosen, frozen_table(entry), query.engine)
 
         return self._about_partitions(
@@ -135,16 +135,16 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         )
 
 
-def _columns_held(
+def _cached_columns(
     cache: SharedCache, entry: Entry, facet: Facet, statistics_key: tuple[Any, ...]
-) -> ColumnsHeld | Need | Bypass:
+) -> CachedColumns | Need | Bypass:
     """What is held of these columns, and possibly of others; or which of them have to be loaded."""
     engine, names, columns = statistics_key
-    held: ColumnsHeld | None = entry.facets.get(facet, {}).get((engine, names))
-    missing = missing_columns(held, columns)
-    if held is None or missing is not None:
+    cached: CachedColumns | None = entry.facets.get(facet, {}).get((engine, names))
+    missing = missing_columns(cached, columns)
+    if cached is None or missing is not None:
         return _need(cache, entry, facet, (engine, names, missing or ()))
-    return held
+    return cached
 
 
 def _need(cache: SharedCache, entry: Entry, facet: Facet, statistics_key: tuple[Any, ...]) -> Need | Bypass:

@@ -61,13 +61,13 @@ class CachedTables(CachedEntity[TableReads], TableReads):
         def from_memory(cache: SharedCache) -> list[Table] | Need | Bypass:
             if version.valid_write_ids is not None or not all(policy.names_table(key) for key in keys):
                 return Bypass(Reason.UNSUPPORTED_FIELD if version.valid_write_ids is not None else Reason.EXCLUDED)
-            held_names: TableNames | Need = of_database(cache, database, Facet.TABLE_NAMES)
-            if not held_names:
+            cached_names: TableNames | Need = of_database(cache, database, Facet.TABLE_NAMES)
+            if not cached_names:
                 return Bypass(Reason.INCOMPLETE)  # perhaps there is no such database: the store raises the error
             found: list[Entry] = []
             missing: list[Wanted] = []
             for key in keys:
-                if not isinstance(held_names, Need) and key.table not in held_names:
+                if not isinstance(cached_names, Need) and key.table not in cached_names:
                     continue
                 entry = self._reading.table_entry(cache, key, version)
                 if isinstance(entry, Bypass):
@@ -77,8 +77,8 @@ class CachedTables(CachedEntity[TableReads], TableReads):
                 else:
                     found.append(entry)
             # Tables with an entry exist, whatever else is in the database. For others, the list of names decides.
-            if isinstance(held_names, Need) and (missing or not found):
-                return held_names
+            if isinstance(cached_names, Need) and (missing or not found):
+                return cached_names
             if len(missing) > MAX_LOADED_TOGETHER:
                 return Bypass(Reason.INCOMPLETE)
             if missing:
@@ -98,8 +98,8 @@ class CachedTables(CachedEntity[TableReads], TableReads):
     ) -> list[str]:
 
         def from_memory(cache: SharedCache) -> Callable[[], list[str]] | Need:
-            held: TableNames | Need = of_database(cache, database, Facet.TABLE_NAMES)
-            return held if isinstance(held, Need) else partial(_matching, held, pattern, table_type)
+            cached: TableNames | Need = of_database(cache, database, Facet.TABLE_NAMES)
+            return cached if isinstance(cached, Need) else partial(_matching, cached, pattern, table_type)
 
         return self._reading.answer_made(
             "table_names",

@@ -68,12 +68,12 @@ def requested_partitions(entry: Entry, key: TableName, prepared: PreparedSelecti
 
     Decided on complete segments only, since others cannot say which names exist (P6).
     """
-    held = entry.facets.get(Facet.PARTITIONS)
-    if held is None:
+    cached = entry.facets.get(Facet.PARTITIONS)
+    if cached is None:
         return Need((Wanted(key, Facet.PARTITIONS),))
-    touched = narrowed(held, prepared)
+    touched = narrowed(cached, prepared)
     if not touched.complete:
-        return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(held, prepared))
+        return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(cached, prepared))
     touched.touch(entry.last_read)
     missing = missing_of(touched, prepared)
     if missing:

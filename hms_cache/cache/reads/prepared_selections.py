@@ -46,9 +46,9 @@ def prepared_selection(reading: Reading, table: TableName, selection: PartitionS
 def _prepare(reading: Reading, table: TableName, prepared: PreparedSelection) -> None:
     with reading.cache.view():
         entry = reading.cache.tables.get(table)
-        held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+        cached = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
         of_table = frozen_table(entry) if entry is not None and Facet.TABLE in entry.facets else None
-        segments = held.segments if held is not None else ()
+        segments = cached.segments if cached is not None else ()
     if not prepared.is_decided_by_keys:
         prepared.names.find_rows(segments)
     elif of_table is not None:

@@ -15,7 +15,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Segment
 from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.statistics_by_column import StatisticsHeld
+from hms_cache.cache.statistics_by_column import CachedStatistics
 from hms_cache.cache.table_indexes import TableIndexes
 from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.names import is_among
@@ -58,10 +58,10 @@ def check(cache: SharedCache, subjects: Sequence[Key] | None = None, go_on: Call
                 if entry is None:
                     continue
                 found += _subject(cache, key, entry, is_decoded=number % encoded_every == 0)
-                held = entry.facets.get(Facet.PARTITIONS)
-                if isinstance(held, PartitionSet) and isinstance(key, TableName):
+                cached = entry.facets.get(Facet.PARTITIONS)
+                if isinstance(cached, PartitionSet) and isinstance(key, TableName):
                     snapshots.append(
-                        _PartitionsSnapshot(key, entry, entry.version, held, held.segments, [*_segments(held)])
+                        _PartitionsSnapshot(key, entry, entry.version, cached, cached.segments, [*_segments(cached)])
                     )
         for snapshot in snapshots:
             found += _partitions(cache, snapshot)
@@ -84,11 +84,11 @@ def _account(cache: SharedCache) -> Iterator[str]:
     yield from _weights(cache)
     if not all(cache.indexes.by_database.values()):
         yield "P1: by_database has a database of which no table is held"
-    held_answers = sum(
+    cached_answers = sum(
         len(one.answers) for of in (cache.catalogs, cache.databases, cache.tables) for one in of.values()
     )
-    if held_answers != len(cache.answers):
-        yield f"P1: {len(cache.answers)} answers are held, {held_answers} of them by entries"
+    if cached_answers != len(cache.answers):
+        yield f"P1: {len(cache.answers)} answers are held, {cached_answers} of them by entries"
     for load in cache.loads:
         for event_id in load.effects.values():
             if event_id > cache.position and not load.abandoned:
@@ -130,7 +130,7 @@ def _indexed(cache: SharedCache, name: str, tables: Iterable[TableName]) -> Iter
     index = getattr(cache.indexes, name)
     for table in tables:
         if table not in cache.tables and _is_indexed(index, table):
-            yield f"P1: {name} has {table}, of which nothing is held"
+            yield f"P1: {name} has {table}, of which nothing is cached"
 
 
 def _ids(cache: SharedCache, some: Iterable[tuple[int, TableName]]) -> Iterator[str]:
@@ -166,17 +166,17 @@ def _facets(cache: SharedCache, key: Any, entry: Entry, allowed: frozenset[Facet
         if cache.statistics.get((key, facet)) != entry.weights.get(facet):
             yield f"P11: {facet.value} of {key} do not weigh what the account says"
     for facet, value in entry.facets.items():
-        if isinstance(value, StatisticsHeld) and value.weight != entry.weights.get(facet):
+        if isinstance(value, CachedStatistics) and value.weight != entry.weights.get(facet):
             yield f"P11: {facet.value} of {key} weigh {value.weight} and are charged with {entry.weights.get(facet)}"
 
 
 def _database(cache: SharedCache, database: DatabaseName, entry: Entry) -> Iterator[str]:
-    held = entry.facets.get(Facet.DATABASE)
+    cached = entry.facets.get(Facet.DATABASE)
     catalog = cache.catalogs.get(database.catalog)
     names = catalog.facets.get(Facet.DATABASE_NAMES) if catalog is not None else None
-    if held is not None and held.name != database.database:
-        yield f"P1: {database} holds the database {held.name}"
-    if held is not None and names is not None and not is_among(names, database.database):
+    if cached is not None and cached.name != database.database:
+        yield f"P1: {database} holds the database {cached.name}"
+    if cached is not None and names is not None and not is_among(names, database.database):
         yield f"P6: {database} is held but is not in the complete list of names"
     for name, meta in (entry.facets.get(Facet.TABLE_NAMES) or {}).items():
         if meta.tableName != name or meta.dbName != database.database:
@@ -228,7 +228,7 @@ class _PartitionsSnapshot(NamedTuple):
     key: TableName
     entry: Entry
     version: int
-    held: PartitionSet
+    cached: PartitionSet
     of: tuple[Segment, ...]
     """What `segments` tells of."""
     segments: Sequence[_SegmentSnapshot]
@@ -236,7 +236,7 @@ class _PartitionsSnapshot(NamedTuple):
     def is_as_it_was(self, cache: SharedCache) -> bool:
         """Whether no event has changed it, and nothing of it was evicted. Under the lock."""
         is_same = cache.entry(self.key) is self.entry and self.entry.version == self.version
-        return is_same and self.held.segments is self.of
+        return is_same and self.cached.segments is self.of
 
 
 def _segments(partitions: PartitionSet) -> Iterator[_SegmentSnapshot]:
@@ -267,7 +267,7 @@ def _partitions(cache: SharedCache, snapshot: _PartitionsSnapshot) -> Iterator[s
         with cache.view():
             if not snapshot.is_as_it_was(cache):
                 return
-            yield from [*_named(key, snapshot.held, some)]
+            yield from [*_named(key, snapshot.cached, some)]
 
 
 def _named(key: TableName, partitions: PartitionSet, names: Iterable[str]) -> Iterator[str]:

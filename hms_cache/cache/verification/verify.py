@@ -108,27 +108,27 @@ class _Comparison:
 
     def compare_table(self, key: TableName) -> None:
         """Compares a table with everything held of it."""
-        found = self._compare(key, TABLE_FACETS, lambda held: read_table(self._store, key, held))
+        found = self._compare(key, TABLE_FACETS, lambda cached: read_table(self._store, key, cached))
         if found is None:
             return
-        held, stored = found
+        cached, stored = found
         self.report.compared["tables"] += 1
-        self.report.compared["partitions"] += len(held.partitions) if held.partitions is not None else 0
-        self.report.compared["statistics"] += held.count_of_statistics()
-        self.report.differences.extend(table_differences(key, held, stored))
+        self.report.compared["partitions"] += len(cached.partitions) if cached.partitions is not None else 0
+        self.report.compared["statistics"] += cached.count_of_statistics()
+        self.report.differences.extend(table_differences(key, cached, stored))
 
     def compare_database(self, key: DatabaseName) -> None:
         """Compares the database itself, and the complete sets of names of its tables and functions (P6)."""
 
-        def read(held: EntryCopy) -> dict[Facet, Any]:
+        def read(cached: EntryCopy) -> dict[Facet, Any]:
             try:
                 stored: dict[Facet, Any] = {Facet.DATABASE: self._store.databases.get_database(DatabaseName(*key))}
             except NoSuchObjectException:
                 return {}
-            if Facet.TABLE_NAMES in held.facets:
+            if Facet.TABLE_NAMES in cached.facets:
                 found = self._store.read_meta_of_database(key)
                 stored[Facet.TABLE_NAMES] = {meta.tableName: meta for meta in found if meta.dbName == key.database}
-            if Facet.FUNCTIONS in held.facets:
+            if Facet.FUNCTIONS in cached.facets:
                 stored[Facet.FUNCTIONS] = self._store.functions.get_functions(key.catalog, key.database)
             return stored
 
@@ -140,7 +140,7 @@ class _Comparison:
     def compare_catalog(self, key: CatalogKey) -> None:
         """Compares the complete list of its databases' names (P6)."""
 
-        def read(_held: EntryCopy) -> dict[Facet, Any]:
+        def read(_copy: EntryCopy) -> dict[Facet, Any]:
             try:
                 return {Facet.DATABASE_NAMES: self._store.databases.get_database_names(key)}
             except NoSuchObjectException:
@@ -181,7 +181,7 @@ class _Comparison:
                 if entry is None or slot.abandoned or late or entry.facets.keys() - before.facets.keys():
                     self.report.undecided += 1
                     return None
-                held = _copy(entry)
+                cached = _copy(entry)
                 kept = {request: cache.answers.find(request) for request in repliers if request in entry.answers}
         finally:
             cache.end_load(slot)
@@ -191,7 +191,7 @@ class _Comparison:
             self.report.compared["replies"] += 1
             if difference is not None:
                 self.report.differences.append(f"{label}: a kept reply differs: {difference}")
-        return held, stored
+        return cached, stored
 
 
 def _copy(entry: Entry) -> EntryCopy:
@@ -204,18 +204,18 @@ def _copy(entry: Entry) -> EntryCopy:
                 key: dict(answer) if isinstance(answer, dict) else answer for key, answer in facets[facet].items()
             }
     partitions = facets.get(Facet.PARTITIONS)
-    held = partitions if isinstance(partitions, PartitionSet) else None
+    cached = partitions if isinstance(partitions, PartitionSet) else None
     return EntryCopy(
         facets=facets,
         tag=entry.tag,
         is_transactional=entry.is_transactional,
         has_commit_parameters=entry.has_commit_parameters,
-        partitions=held.all() if held is not None else None,
-        whole=held is not None and held.whole,
+        partitions=cached.all() if cached is not None else None,
+        whole=cached is not None and cached.whole,
     )
 
 
-def _plain_differences(label: str, held: EntryCopy, stored: dict[Facet, Any]) -> Iterable[str]:
-    for facet, value in held.facets.items():
+def _plain_differences(label: str, cached: EntryCopy, stored: dict[Facet, Any]) -> Iterable[str]:
+    for facet, value in cached.facets.items():
         if value != stored.get(facet):
-            yield f"{label}: {facet.value} differ: held {value}, database {stored.get(facet)}"
+            yield f"{label}: {facet.value} differ: cached {value}, database {stored.get(facet)}"

@@ -73,18 +73,18 @@ class Stored:
     statistics: Statistics = field(default_factory=dict)
 
 
-def read_table(store: StoreReads, key: TableName, held: EntryCopy) -> Stored:
+def read_table(store: StoreReads, key: TableName, cached: EntryCopy) -> Stored:
     """Within a snapshot. Raises DatabaseUnavailable."""
     try:
         table = store.tables.get_table(TableName(*key))
         database = store.databases.get_database(DatabaseName(key.catalog, key.database))
         constraints = (
-            store.constraints.get_table_constraints(TableName(*key)) if Facet.CONSTRAINTS in held.facets else None
+            store.constraints.get_table_constraints(TableName(*key)) if Facet.CONSTRAINTS in cached.facets else None
         )
     except NoSuchObjectException:
         return Stored(None)
     partitions: Sequence[Partition] = ()
-    if table.partitionKeys and Facet.PARTITIONS in held.facets:
+    if table.partitionKeys and Facet.PARTITIONS in cached.facets:
         partitions = store.partitions.get_partitions(PartitionQuery(TableName(*key))).partitions
     text = store.get_write_id_tag(TableName(*key)) if is_transactional(table) else None
     return Stored(
@@ -98,20 +98,20 @@ def read_table(store: StoreReads, key: TableName, held: EntryCopy) -> Stored:
                 statistics_key: _read_statistics(store, key, facet, statistics_key, answer)
                 for statistics_key, answer in answers.items()
             }
-            for facet, answers in held.statistics().items()
+            for facet, answers in cached.statistics().items()
         },
     )
 
 
 def _read_statistics(
-    store: StoreReads, key: TableName, facet: Facet, statistics_key: tuple[Any, ...], held: Any
+    store: StoreReads, key: TableName, facet: Facet, statistics_key: tuple[Any, ...], cached: Any
 ) -> Any:
     """The store's answer to a question whose answer is held, in the same shape; None when it refuses the question."""
     engine, names, *rest = statistics_key
     try:
-        if not isinstance(held, dict):
+        if not isinstance(cached, dict):
             return store.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*key), rest[0], engine), names)
-        columns = tuple(held)
+        columns = tuple(cached)
         requested = names if facet is Facet.PARTITION_STATISTICS else None
         stored: dict[str, tuple[StatisticsOfColumn, ...]] = {}
         add_columns(stored, columns, store.read_column_statistics(TableName(*key), requested, columns, engine=engine))
@@ -120,64 +120,65 @@ def _read_statistics(
         return None
 
 
-def table_differences(key: TableName, held: EntryCopy, stored: Stored) -> Iterator[str]:
+def table_differences(key: TableName, cached: EntryCopy, stored: Stored) -> Iterator[str]:
     """A text for each."""
     label = ".".join(key)
     if stored.table is None:
-        parts = ", ".join(sorted(facet.value for facet in held.facets))
-        yield f"{label}: the database has no such table, and {parts} are held"
+        parts = ", ".join(sorted(facet.value for facet in cached.facets))
+        yield f"{label}: the database has no such table, and {parts} are cached"
         return
-    yield from _own_differences(label, held, stored, stored.table)
-    constraints = held.facets.get(Facet.CONSTRAINTS)
+    yield from _own_differences(label, cached, stored, stored.table)
+    constraints = cached.facets.get(Facet.CONSTRAINTS)
     if constraints is not None and constraints != stored.constraints:
-        yield f"{label}: constraints differ: held {constraints}, database {stored.constraints}"
-    for facet, answers in held.statistics().items():
+        yield f"{label}: constraints differ: cached {constraints}, database {stored.constraints}"
+    for facet, answers in cached.statistics().items():
         for statistics_key, answer in answers.items():
             if statistics_key in stored.statistics[facet]:  # or asked for since
                 yield from _statistics_differences(
                     label, statistics_key, answer, stored.statistics[facet][statistics_key]
                 )
-    partitions = held.facets.get(Facet.PARTITIONS)
-    if isinstance(partitions, PartitionSet) and held.partitions is not None:
-        structs = dict(zip(held.partitions.names(), held.partitions.structs(), strict=True))
+    partitions = cached.facets.get(Facet.PARTITIONS)
+    if isinstance(partitions, PartitionSet) and cached.partitions is not None:
+        structs = dict(zip(cached.partitions.names(), cached.partitions.structs(), strict=True))
         named = {partitions.name_of(partition.values): partition for partition in stored.partitions}
-        yield from _partition_differences(label, structs, named, held.whole)
+        yield from _partition_differences(label, structs, named, cached.whole)
 
 
-def _own_differences(label: str, held: EntryCopy, stored: Stored, table: Table) -> Iterator[str]:
+def _own_differences(label: str, cached: EntryCopy, stored: Stored, table: Table) -> Iterator[str]:
     """The table, what decides how it is read, and its tag."""
-    if Facet.EXCLUDED in held.facets and stored.is_allowed:
+    if Facet.EXCLUDED in cached.facets and stored.is_allowed:
         yield f"{label}: it is excluded from the cache, and neither it nor its database has a property that says so"
-    own = held.facets.get(Facet.TABLE)
+    own = cached.facets.get(Facet.TABLE)
     if own is None:
         return
     if encode_struct(own) != encode_struct(table):
-        yield f"{label}: the table differs: held {own}, database {table}"
+        yield f"{label}: the table differs: cached {own}, database {table}"
     if not stored.is_allowed:
         yield f"{label}: it is cached although a property of it or its database, or its kind, excludes it"
-    if held.is_transactional != is_transactional(table):
-        yield f"{label}: it is read as transactional: {held.is_transactional}, database {is_transactional(table)}"
-    if held.has_commit_parameters != has_commit_parameters(table):
-        yield f"{label}: a commit may change it: held {held.has_commit_parameters}, database the opposite"
+    if cached.is_transactional != is_transactional(table):
+        yield f"{label}: it is read as transactional: {cached.is_transactional}, database {is_transactional(table)}"
+    if cached.has_commit_parameters != has_commit_parameters(table):
+        yield f"{label}: a commit may change it: cached {cached.has_commit_parameters}, database the opposite"
     # Fewer valid ids than there are only cost a question to the database; more would be a lie (P2).
-    if held.tag is not None and (stored.tag is None or not stored.tag.covers(held.tag)):
-        yield f"{label}: the write-id tag says too much: held {held.tag}, database {stored.tag}"
+    if cached.tag is not None and (stored.tag is None or not stored.tag.covers(cached.tag)):
+        yield f"{label}: the write-id tag says too much: cached {cached.tag}, database {stored.tag}"
 
 
-def _statistics_differences(label: str, statistics_key: tuple[Any, ...], held: Any, stored: Any) -> Iterator[str]:
+def _statistics_differences(label: str, statistics_key: tuple[Any, ...], cached: Any, stored: Any) -> Iterator[str]:
     engine, names, *rest = statistics_key
     of = f"{len(names)} partitions" if names else "the table"
-    if not isinstance(held, dict):
-        if stored is None or _encoded(held) != _encoded(stored):
+    if not isinstance(cached, dict):
+        if stored is None or _encoded(cached) != _encoded(stored):
             columns = ", ".join(rest[0])
-            yield f"{label}: {engine} statistics of {columns} merged over {of} differ: held {held}, database {stored}"
+            what = f"{engine} statistics of {columns} merged over {of}"
+            yield f"{label}: {what} differ: cached {cached}, database {stored}"
         return
-    for column, found in held.items():
+    for column, found in cached.items():
         if stored is not None and column not in stored:
             continue  # asked for since
         if stored is None or _encoded(found) != _encoded(stored[column]):
             there = stored[column] if stored is not None else None
-            yield f"{label}: {engine} statistics of {column} of {of} differ: held {found}, database {there}"
+            yield f"{label}: {engine} statistics of {column} of {of} differ: cached {found}, database {there}"
 
 
 def _encoded(statistics: AggrStats | Iterable[StatisticsOfColumn]) -> object:
@@ -188,13 +189,13 @@ def _encoded(statistics: AggrStats | Iterable[StatisticsOfColumn]) -> object:
 
 
 def _partition_differences(
-    label: str, held: dict[str, Partition], stored: dict[str, Partition], whole: bool
+    label: str, cached: dict[str, Partition], stored: dict[str, Partition], whole: bool
 ) -> Iterator[str]:
-    for name, partition in held.items():
+    for name, partition in cached.items():
         if name not in stored:
-            yield f"{label}: partition {name} is held and is not in the database"
+            yield f"{label}: partition {name} is cached and is not in the database"
         elif encode_struct(partition) != encode_struct(stored[name]):
-            yield f"{label}: partition {name} differs: held {partition}, database {stored[name]}"
+            yield f"{label}: partition {name} differs: cached {partition}, database {stored[name]}"
     if whole:
-        for name in stored.keys() - held.keys():
-            yield f"{label}: partition {name} is in the database and not in the set that is held as complete"
+        for name in stored.keys() - cached.keys():
+            yield f"{label}: partition {name} is in the database and not in the set that is cached as complete"

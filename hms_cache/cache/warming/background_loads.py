@@ -149,10 +149,10 @@ class BackgroundLoads:
             return False
         with self._cache.view():
             entry = self._cache.tables.get(table)
-            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            if held is None or not held.has_complete:
+            cached = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            if cached is None or not cached.has_complete:
                 return False
-            return all(_is_in_complete(held, values) for one in wanted for values in one.detail)
+            return all(_is_in_complete(cached, values) for one in wanted for values in one.detail)
 
     def _count_unless_large(self, table: TableName) -> int | None:
         """Number of partitions of a table; None: more than are loaded at once."""
@@ -245,8 +245,8 @@ class BackgroundLoads:
         """Whether reads find all partitions, or ask for single ones that changed."""
         with self._cache.view():
             entry = self._cache.tables.get(table)
-            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            return held is not None and held.complete and not held.is_mostly_missing
+            cached = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            return cached is not None and cached.complete and not cached.is_mostly_missing
 
     def _load_gaps(self, table: TableName, covered: NameRange) -> bool:
         """Loads the gaps in a range of names, and what lies around them. Returns whether anything was kept."""
@@ -266,15 +266,15 @@ class BackgroundLoads:
     def _gap(self, table: TableName, covered: NameRange) -> NameRange | None:
         with self._cache.view():
             entry = self._cache.tables.get(table)
-            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            return held.gap_in(covered) if held is not None else EVERY_NAME
+            cached = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            return cached.gap_in(covered) if cached is not None else EVERY_NAME
 
     def _holds_segments(self, table: TableName) -> bool:
         """Whether some segments are held, so that only the others have to be read."""
         with self._cache.view():
             entry = self._cache.tables.get(table)
-            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            return held is not None and held.is_segmented and held.has_complete
+            cached = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            return cached is not None and cached.is_segmented and cached.has_complete
 
     def _holds_table(self, table: TableName) -> bool:
         with self._cache.view():
@@ -293,9 +293,9 @@ class BackgroundLoads:
         return self._store.count_partitions(TableName(*table), max_partitions + 1) <= max_partitions
 
 
-def _is_in_complete(held: PartitionSet, values: Values) -> bool:
+def _is_in_complete(cached: PartitionSet, values: Values) -> bool:
     """Whether it is known for all partitions around these values whether they exist."""
-    return len(values) == len(held.keys) and held.segment_of(held.name_of(values)).complete
+    return len(values) == len(cached.keys) and cached.segment_of(cached.name_of(values)).complete
 
 
 def _remember(seen: OrderedDict[TableName, float], table: TableName, now_s: float) -> None:

@@ -55,5 +55,5 @@ class BlockSharing:
 
     def _segments_of(self, key: TableName) -> tuple[Segment, ...]:
         entry = self._cache.tables.get(key)
-        held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-        return held.segments if held is not None else ()
+        cached = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+        return cached.segments if cached is not None else ()

@@ -72,7 +72,7 @@ class Loader:
         self._cache = cache
         self.name_list_cooldowns = NameListCooldowns(freshness.now_s)
         self._reads = SnapshotReads(
-            store, cache.budget_bytes, self._held_database, self._wants_highest_id, self.name_list_cooldowns
+            store, cache.budget_bytes, self._cached_database, self._wants_highest_id, self.name_list_cooldowns
         )
         self._freshness = freshness
         self._apply = apply
@@ -193,7 +193,7 @@ class Loader:
         )
         return False
 
-    def _held_database(self, key: DatabaseName, fence: int) -> Database | None:
+    def _cached_database(self, key: DatabaseName, fence: int) -> Database | None:
         with self._cache.view():
             # What is held may be older than the snapshot. Newer data does no harm: the event behind it discards this
             # load.
@@ -281,26 +281,26 @@ class Loader:
         cache = self._cache
         with cache.view():
             entry = cache.tables.get(key) if isinstance(key, TableName) else None
-            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-        if entry is None or held is None:
+            cached = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+        if entry is None or cached is None:
             return
         with cache.view():
-            outgrown = [one for one in held.segments if one.is_outgrown]
+            outgrown = [one for one in cached.segments if one.is_outgrown]
         for segment in outgrown:
             with cache.view():
-                if segment not in held.segments or not segment.is_outgrown:
+                if segment not in cached.segments or not segment.is_outgrown:
                     continue  # it was evicted or joined, or another thread makes it anew
-                rebuild = held.begin_rebuild(segment)
+                rebuild = cached.begin_rebuild(segment)
             try:
                 rebuild.run()
             finally:
                 with cache.view():
-                    done = held.finish_rebuild(rebuild)
+                    done = cached.finish_rebuild(rebuild)
                     # After a reset, the entry still has its facets, but is not in the cache: it must not be charged
                     # again.
-                    is_held = cache.entry(key) is entry and entry.facets.get(Facet.PARTITIONS) is held
-                    if done and is_held:
-                        cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
+                    is_cached = cache.entry(key) is entry and entry.facets.get(Facet.PARTITIONS) is cached
+                    if done and is_cached:
+                        cache.recharge(entry, Facet.PARTITIONS, weight_of(cached))
 
 
 def _read_twice(read: Reader, wanted: Sequence[Wanted]) -> SnapshotRead:

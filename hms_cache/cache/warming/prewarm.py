@@ -161,8 +161,8 @@ class Prewarm:
         """Whether it is held, and has partition keys."""
         with self._cache.view():
             entry = self._cache.tables.get(table)
-            held = entry.facets.get(Facet.TABLE) if entry is not None else None
-            return bool(held is not None and held.partitionKeys)
+            cached = entry.facets.get(Facet.TABLE) if entry is not None else None
+            return bool(cached is not None and cached.partitionKeys)
 
     def _plan(self) -> Iterator[list[Wanted]]:
         """Yields batches of names. At the end, the tables are known."""
@@ -196,11 +196,11 @@ class Prewarm:
         """Whether the table, and every partition that it has, is held."""
         with self._cache.view():
             entry = self._cache.tables.get(table)
-            held = entry.facets.get(Facet.TABLE) if entry is not None else None
-            if entry is None or held is None:
+            cached = entry.facets.get(Facet.TABLE) if entry is not None else None
+            if entry is None or cached is None:
                 return False
             partitions = entry.facets.get(Facet.PARTITIONS)
-            return not held.partitionKeys or (partitions is not None and partitions.complete)
+            return not cached.partitionKeys or (partitions is not None and partitions.complete)
 
     def _tables_to_load(self, databases: Sequence[DatabaseName]) -> list[TableName]:
         """All tables whose names are held, the most used first."""
@@ -284,9 +284,9 @@ def most_used(cache: SharedCache) -> list[TableName]:
     """Tables that were read from memory, the most read first, including those that a reset or an event has dropped."""
     with cache.view():
         counts = dict(cache.reads_before)
-        held = list(cache.tables.items())
+        cached = list(cache.tables.items())
     # Without the lock, since counting the reads of 50,000 tables takes time.
-    counts.update((key, reads) for key, entry in held if (reads := cache.reads_of(entry)))
+    counts.update((key, reads) for key, entry in cached if (reads := cache.reads_of(entry)))
     return [key for key, _ in heapq.nsmallest(REMEMBERED_TABLES, counts.items(), key=lambda one: (-one[1], one[0]))]
 
 

@@ -99,14 +99,14 @@ class Refill:
 
     def _missing(self, key: TableName, facets: frozenset[Facet]) -> list[Wanted]:
         entry = self._cache.tables.get(key)
-        held = entry.facets if entry is not None else {}
+        cached = entry.facets if entry is not None else {}
         wanted = []
-        if Facet.TABLE not in held and Facet.EXCLUDED not in held:
+        if Facet.TABLE not in cached and Facet.EXCLUDED not in cached:
             wanted.append(Wanted(key, Facet.TABLE))
-        if Facet.CONSTRAINTS in facets and Facet.CONSTRAINTS not in held:
+        if Facet.CONSTRAINTS in facets and Facet.CONSTRAINTS not in cached:
             wanted.append(Wanted(key, Facet.CONSTRAINTS))
         if Facet.PARTITIONS in facets:
-            partitions = held.get(Facet.PARTITIONS)
+            partitions = cached.get(Facet.PARTITIONS)
             if partitions is not None and partitions.missing:
                 wanted.append(Wanted(key, Facet.PARTITIONS, tuple(partitions.missing)))
         return wanted

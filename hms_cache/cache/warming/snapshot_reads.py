@@ -153,7 +153,7 @@ class SnapshotRead:
 Reader = Callable[[Sequence[Wanted]], SnapshotRead]
 """Reads what is wanted in one snapshot. Raises what the store raises, except NoSuchObjectException."""
 
-HeldDatabase = Callable[[DatabaseName, int], Database | None]
+CachedDatabase = Callable[[DatabaseName, int], Database | None]
 """A database as a cache has it at a fence or later. A newer one does no harm: its event discards the load."""
 
 
@@ -164,7 +164,7 @@ class SnapshotReads:
         self,
         store: StoreReads,
         budget_bytes: int,
-        held_database: HeldDatabase = lambda key, fence: None,
+        cached_database: CachedDatabase = lambda key, fence: None,
         wants_highest_id: Callable[[int], bool] = lambda fence: True,
         name_list_cooldowns: NameListCooldowns | None = None,
     ) -> None:
@@ -172,7 +172,7 @@ class SnapshotReads:
         self._name_list_cooldowns = name_list_cooldowns
         self._store = store
         self._budget_bytes = budget_bytes
-        self._held_database = held_database
+        self._cached_database = cached_database
         self._wants_highest_id = wants_highest_id
 
     def read(self, wanted: Sequence[Wanted]) -> SnapshotRead:
@@ -192,7 +192,7 @@ class SnapshotReads:
             opened = OpenSnapshot(
                 self._store,
                 self._budget_bytes,
-                lambda key: self._held_database(key, snapshot().event_id),
+                lambda key: self._cached_database(key, snapshot().event_id),
                 throttled=throttled,
                 is_few=is_few,
                 name_list_cooldowns=self._name_list_cooldowns,
@@ -225,7 +225,7 @@ class OpenSnapshot:
         self,
         store: StoreReads,
         budget_bytes: int,
-        held_database: Callable[[DatabaseName], Database | None],
+        cached_database: Callable[[DatabaseName], Database | None],
         *,
         throttled: bool = False,
         is_few: bool = False,
@@ -239,7 +239,7 @@ class OpenSnapshot:
         self._is_few = is_few
         self._partitions: dict[Wanted, PartitionRows] = {}
         self._budget_bytes = budget_bytes
-        self._held_database = held_database
+        self._cached_database = cached_database
         self._tables: dict[TableName, Table | None] = {}
         self._excluded: set[TableName] = set()
         """Tables of which nothing may be held."""
@@ -357,9 +357,9 @@ class OpenSnapshot:
         """(what to install for it, the database)."""
         if key in self._databases:
             return [], self._databases[key]
-        held = self._held_database(key)
-        loaded = self._read(Wanted(key, Facet.DATABASE)) if held is None else []
-        self._databases[key] = loaded[0].value if loaded else held
+        cached = self._cached_database(key)
+        loaded = self._read(Wanted(key, Facet.DATABASE)) if cached is None else []
+        self._databases[key] = loaded[0].value if loaded else cached
         return loaded, self._databases[key]
 
     def read_tag(self, key: TableName) -> ValidWriteIdList | None:

@@ -10,8 +10,8 @@ import pytest
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.statistics_by_column import (
     MAX_COLUMNS,
+    CachedStatistics,
     LoadedColumns,
-    StatisticsHeld,
     add_columns,
     missing_columns,
     weight_of_key,
@@ -136,16 +136,16 @@ def test_a_column_more_or_less_weighs_that_one_alone() -> None:
     partitions = frozenset((str(number),) for number in range(30))
     took = {}
     for columns in (2, 30):
-        held = StatisticsHeld()
+        held = CachedStatistics()
         for number in range(columns):
             held.add(question, _loaded(f"c{number}", names), weight_of_key(question, partitions), partitions)
         one_more = _loaded("more", names)
         added = instructions(lambda held=held, more=one_more: held.add(question, more, 500, partitions))
-        assert StatisticsHeld.from_parts(held.parts()).weight > held.weight - 500 > 0
+        assert CachedStatistics.from_parts(held.parts()).weight > held.weight - 500 > 0
         held.add(question, one_more, weight_of_key(question, partitions), partitions)
-        assert held.weight == StatisticsHeld.from_parts(held.parts()).weight
+        assert held.weight == CachedStatistics.from_parts(held.parts()).weight
         dropped = instructions(lambda held=held: held.drop_changed([("3",)], frozenset({"more"})))
-        assert held.weight == StatisticsHeld.from_parts(held.parts()).weight
+        assert held.weight == CachedStatistics.from_parts(held.parts()).weight
         assert set(held[question]) == {f"c{number}" for number in range(columns)}
         took[columns] = added, dropped
         assert held.drop_changed(None, frozenset(held[question]))

@@ -19,7 +19,7 @@ REFILL_KEYS = 10_000
 """Tables that are remembered for the refill. More would not be refilled before reads ask for them anyway."""
 
 
-class HeldEntries:
+class CachedEntries:
     """Entries of catalogs, databases and tables. Methods whose names begin with an underscore are called under the
     lock."""
 
