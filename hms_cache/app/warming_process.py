@@ -24,7 +24,7 @@ from hms_cache.app.signals import fork
 from hms_cache.app.warming_reader import receive_files, serve_reads
 from hms_cache.cache.memory_files import MemoryFiles
 from hms_cache.cache.warming.sent_reads import SentRead, received_read
-from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotRead, Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest, Reader, SnapshotRead
 from hms_cache.config import Settings
 from hms_cache.store.engine.errors import DatabaseUnavailable
 
@@ -59,7 +59,7 @@ class WarmingProcess:
         """The process id, if it is a child of this process."""
         return self._process
 
-    def read(self, wanted: Sequence[Wanted], memory: MemoryFiles | None = None) -> SnapshotRead:
+    def read(self, wanted: Sequence[LoadRequest], memory: MemoryFiles | None = None) -> SnapshotRead:
         """Like `SnapshotReads.read`; `memory`: where partitions that arrive as files are mapped.
 
         Raises DatabaseUnavailable (also after `close`), WarmingProcessLost.
@@ -116,7 +116,7 @@ class WarmingReads:
         self._memory = memory
         self._is_lost = False
 
-    def __call__(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+    def __call__(self, wanted: Sequence[LoadRequest]) -> SnapshotRead:
         if not self._is_lost:
             try:
                 return self._process.read(wanted, self._memory)

@@ -24,7 +24,7 @@ from hms_cache.app.database import open_database
 from hms_cache.app.stores import build_database_stores
 from hms_cache.batches import batches
 from hms_cache.cache.warming.sent_reads import sent_read
-from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotReads, Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest, Reader, SnapshotReads
 from hms_cache.config import Settings
 from hms_cache.store.engine.errors import DatabaseUnavailable
 
@@ -75,7 +75,7 @@ class _Caller:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.wanted: Sequence[Wanted] | None = None
+        self.requested: Sequence[LoadRequest] | None = None
         """The current request, or None."""
         self.since_s = 0.0
         self.answers = 0
@@ -113,10 +113,10 @@ class AnswerLoop:
 
     def _next_group(self) -> tuple[list[_Caller], float | None]:
         """The callers to answer next; if there are none, how long to wait for more (None: until one asks)."""
-        waiting = [one for one in self._callers if one.wanted is not None]
+        waiting = [one for one in self._callers if one.requested is not None]
         if not waiting:
             return [], None
-        awaited = [one for one in self._callers if one.wanted is None and not one.is_late]
+        awaited = [one for one in self._callers if one.requested is None and not one.is_late]
         if awaited:
             end_s = min(one.since_s for one in waiting) + MAX_WAIT_S
             if self._first_requested_s is not None and not all(one.answers for one in awaited):
@@ -128,14 +128,14 @@ class AnswerLoop:
                 one.is_late = True
         # The caller that is furthest behind comes first, until it has caught up with the others.
         behind = min(waiting, key=lambda one: one.answers)
-        return [one for one in waiting if one.wanted == behind.wanted], None
+        return [one for one in waiting if one.requested == behind.requested], None
 
     def _receive(self, pause_s: float | None) -> None:
-        silent = {one.connection: one for one in self._callers if one.wanted is None}
+        silent = {one.connection: one for one in self._callers if one.requested is None}
         for ready in wait(list(silent), pause_s):
             caller = silent[ready]  # type: ignore[index]
             try:
-                caller.wanted = caller.connection.recv()
+                caller.requested = caller.connection.recv()
             except (EOFError, OSError):
                 self._callers.remove(caller)
                 caller.connection.close()
@@ -145,13 +145,13 @@ class AnswerLoop:
                 self._first_requested_s = caller.since_s
 
     def _answer(self, group: Sequence[_Caller]) -> None:
-        wanted = group[0].wanted
-        assert wanted is not None
-        answer, files = self._answer_to(wanted)
+        requested = group[0].requested
+        assert requested is not None
+        answer, files = self._answer_to(requested)
         try:
             message = ForkingPickler.dumps(answer)
             for caller in group:
-                caller.wanted = None
+                caller.requested = None
                 caller.answers += 1
                 try:
                     caller.connection.send_bytes(message)
@@ -166,17 +166,17 @@ class AnswerLoop:
         for caller in self._callers:
             caller.since_s = self._now_s()
 
-    def _answer_to(self, wanted: Sequence[Wanted]) -> tuple[object, list[int]]:
+    def _answer_to(self, requested: Sequence[LoadRequest]) -> tuple[object, list[int]]:
         """The message to send, and the open files to send with it."""
         self.reads += 1
         files: list[int] = []
         try:
-            found = self._read(wanted)
+            found = self._read(requested)
             return (sent_read(found, files) if self._sends_files else found), files
         except DatabaseUnavailable as error:
             return ("unavailable", str(error), error.connection_lost), files
         except Exception as error:
-            _log.exception("warming up with %s failed", wanted)
+            _log.exception("warming up with %s failed", requested)
             return ("failed", f"{type(error).__name__}: {error}", False), files
 
 

@@ -49,7 +49,7 @@ class BudgetedEntries(CachedEntries):
         """Whole facets that a load found to be larger than the budget. They are not loaded again before they change.
         Bounded."""
         self.large_keys: OrderedDict[tuple[Key, Facet], set[int]] = OrderedDict()
-        """Hashes of keys of statistics (`Wanted`) whose answers exceed their share. Until they change, loading
+        """Hashes of keys of statistics (`LoadRequest`) whose answers exceed their share. Until they change, loading
         them again would only repeat the work of the store's answer. Bounded."""
         self.evictions = 0
         self.seem_missing: OrderedDict[Key, int] = OrderedDict()

@@ -224,10 +224,10 @@ class CachedStatistics(dict[StatisticsKey, Any]):
 
 def missing_columns(cached: CachedColumns | None, columns: Iterable[str]) -> tuple[str, ...] | None:
     """The columns that were never asked for; None if nothing has to be loaded, not even to find that there are none."""
-    wanted = dict.fromkeys(column.lower() for column in columns)
+    requested = dict.fromkeys(column.lower() for column in columns)
     if cached is None:
-        return tuple(wanted)
-    return tuple(column for column in wanted if column not in cached) or None
+        return tuple(requested)
+    return tuple(column for column in requested if column not in cached) or None
 
 
 def add_columns(cached: CachedColumns, requested: Sequence[str], found: Iterable[StatisticsOfColumn]) -> None:

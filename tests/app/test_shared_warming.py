@@ -23,7 +23,7 @@ from hms_cache.cache.memory_files import MemoryFiles, is_available
 from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.shared_blocks import is_shared
-from hms_cache.cache.warming.snapshot_reads import Loaded, SnapshotRead, Wanted
+from hms_cache.cache.warming.snapshot_reads import Loaded, LoadRequest, SnapshotRead
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.wire import encode_struct
@@ -31,7 +31,7 @@ from tests.cache.blocks.partitions import KEYS, ordinary
 from tests.cache.blocks.test_shared_blocks import memory_files_open
 
 LONG_S = 60.0
-TABLES = [Wanted(TableName("hive", "d", f"t{number}"), Facet.PARTITIONS) for number in range(6)]
+TABLES = [LoadRequest(TableName("hive", "d", f"t{number}"), Facet.PARTITIONS) for number in range(6)]
 PARTITIONS = list(ordinary(300))
 
 
@@ -45,7 +45,7 @@ class Database:
         self.may_go_on = threading.Event()
         self.may_go_on.set()
 
-    def read(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+    def read(self, wanted: Sequence[LoadRequest]) -> SnapshotRead:
         self.reads.append(tuple(one.key.table for one in wanted if isinstance(one.key, TableName)))
         self.went_in.set()
         assert self.may_go_on.wait(LONG_S)
@@ -111,7 +111,7 @@ def test_who_is_behind_is_read_for_first_and_then_all_are_together_again(reading
     """The requested item was read for the others before its slots were taken: this would be useless for it."""
     first, second, third = reading.callers
 
-    def warm(caller: WarmingProcess, wanted: Sequence[Wanted]) -> list[int]:
+    def warm(caller: WarmingProcess, wanted: Sequence[LoadRequest]) -> list[int]:
         return [caller.read([one]).fence for one in wanted]
 
     with ThreadPoolExecutor(3) as threads:

@@ -14,7 +14,7 @@ from hms_cache.app.service import Service
 from hms_cache.app.warming import Warming
 from hms_cache.app.warming_process import WarmingReads
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.warming.snapshot_reads import SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest, SnapshotRead, SnapshotReads
 from hms_cache.config import Settings, load
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database
@@ -57,7 +57,7 @@ class Process(WarmingReads):
         self.was_away = False
         self.closed = 0
 
-    def __call__(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+    def __call__(self, wanted: Sequence[LoadRequest]) -> SnapshotRead:
         self.requested += 1
         if self._when_away(self.requested):
             self.was_away = True

@@ -13,17 +13,17 @@ from hms_cache.app.database import open_database
 from hms_cache.app.stores import build_database_stores
 from hms_cache.app.warming_process import WarmingProcess, WarmingProcessLost, warming_processes
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.warming.snapshot_reads import SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest, SnapshotRead, SnapshotReads
 from hms_cache.config import load
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.wire import encode_struct
 
 WANTED = [
-    Wanted("hive", Facet.DATABASE_NAMES),
-    Wanted(DatabaseName("hive", "d"), Facet.TABLE_NAMES),
-    *(Wanted(TableName("hive", "d", name), Facet.TABLE) for name in ("t01", "t02", "acid", "p", "gone")),
-    Wanted(TableName("hive", "d", "p"), Facet.PARTITIONS),
+    LoadRequest("hive", Facet.DATABASE_NAMES),
+    LoadRequest(DatabaseName("hive", "d"), Facet.TABLE_NAMES),
+    *(LoadRequest(TableName("hive", "d", name), Facet.TABLE) for name in ("t01", "t02", "acid", "p", "gone")),
+    LoadRequest(TableName("hive", "d", "p"), Facet.PARTITIONS),
 ]
 
 
@@ -36,7 +36,7 @@ def described(read: SnapshotRead) -> list[Any]:
             value = encode_struct(item.value).hex() if item.facet is Facet.TABLE else str(item.value)
         facts = item.facts
         beside = [facts.table_id, str(facts.tag), facts.encoded.hex(), facts.is_transactional] if facts else None
-        found.append([str(item.wanted), item.facet.name, item.weight, value, beside])
+        found.append([str(item.requested), item.facet.name, item.weight, value, beside])
     return found
 
 

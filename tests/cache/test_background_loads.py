@@ -18,7 +18,7 @@ from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming import background_loads
 from hms_cache.cache.warming.background_loads import REQUESTED_AGAIN_S, LoadDecision
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, PartitionQuery
@@ -93,7 +93,7 @@ def is_held(server: Server) -> bool:
 
 def test_of_many_that_changed_none_is_looked_at_by_itself(here: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Examining each would happen while memory is locked; more than may be queued are loaded as a whole anyway."""
-    here.cache.loader.load([Wanted(T, Facet.TABLE), Wanted(T, Facet.PARTITIONS)])
+    here.cache.loader.load([LoadRequest(T, Facet.TABLE), LoadRequest(T, Facet.PARTITIONS)])
     monkeypatch.setattr(background_loads, "MAX_QUEUED", 3)
     looked_at = []
 
@@ -103,9 +103,9 @@ def test_of_many_that_changed_none_is_looked_at_by_itself(here: Server, monkeypa
 
     monkeypatch.setattr(background_loads, "_is_in_complete", watched)
     some = tuple(("a", str(number)) for number in range(4))
-    assert here.cache.background.decide(T, (Wanted(T, Facet.PARTITIONS, some[:3]),), ()) is LoadDecision.LOAD
+    assert here.cache.background.decide(T, (LoadRequest(T, Facet.PARTITIONS, some[:3]),), ()) is LoadDecision.LOAD
     assert len(looked_at) == 3
-    here.cache.background.decide(T, (Wanted(T, Facet.PARTITIONS, some),), ())
+    here.cache.background.decide(T, (LoadRequest(T, Facet.PARTITIONS, some),), ())
     assert len(looked_at) == 3
 
 

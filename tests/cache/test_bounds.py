@@ -21,7 +21,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming.refill import RECENT_S
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.cache.weights import weight_of
 from hms_cache.call_context import call_context
 from hms_cache.limited_log import LimitedLog
@@ -529,7 +529,7 @@ def test_what_cannot_be_encoded_is_neither_absent_nor_uncharged(servers: MakeSer
     fill(elsewhere, 1, 5)
     here.store.reads.tables.get_table(T)
     if is_complete:
-        here.cache.loader.load([Wanted(T, Facet.PARTITIONS)])
+        here.cache.loader.load([LoadRequest(T, Facet.PARTITIONS)])
     changed = elsewhere.store.reads.partitions.get_partition(T, ["1"])
     elsewhere.store.writes.partitions.alter_partitions(T, [changed])
     with elsewhere.database.writing() as connection:
@@ -538,7 +538,7 @@ def test_what_cannot_be_encoded_is_neither_absent_nor_uncharged(servers: MakeSer
     here.poller.step()
     for _ in range(2):
         with pytest.raises(UnencodableReply):
-            here.cache.loader.load([Wanted(T, Facet.PARTITIONS, (("1",), ("2",)))])
+            here.cache.loader.load([LoadRequest(T, Facet.PARTITIONS, (("1",), ("2",)))])
         invariants.check(here.cache.shared)
         assert here.store.reads.partitions.get_partition(T, ["1"]).createTime == 2**40
         names = here.store.reads.partitions.get_partition_names(PartitionQuery(T))

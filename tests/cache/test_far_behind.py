@@ -11,7 +11,7 @@ import pytest
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.config import Settings
 from hms_cache.config.sections import EventSettings
 from hms_cache.metadata.object_names import TableName
@@ -118,11 +118,11 @@ def test_a_read_waits_for_nobody_who_applies_a_great_many(servers: MakeServer) -
 
 
 def of_a_read(server: Server) -> Callable[[], bool]:
-    return lambda: server.cache.loader.load([Wanted(U, Facet.TABLE)])
+    return lambda: server.cache.loader.load([LoadRequest(U, Facet.TABLE)])
 
 
 def of_nobody(server: Server) -> Callable[[], bool]:
-    return lambda: server.cache.loader.load_ahead([Wanted(U, Facet.TABLE)])
+    return lambda: server.cache.loader.load_ahead([LoadRequest(U, Facet.TABLE)])
 
 
 @pytest.mark.parametrize(("kind", "is_kept"), [(of_a_read, False), (of_nobody, True)])

@@ -13,7 +13,7 @@ from hms_cache.cache.entries import Facet
 from hms_cache.cache.event_rules import NOTHING_STAYS, UnchangedParts, changed_columns, unchanged_parts
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.messages import MessageFormat
@@ -273,7 +273,7 @@ def test_a_read_beside_a_changed_partition_asks_the_database_only_for_what_it_se
         ),
     ):
         assert encoded(lambda ask=ask: ask(here.store)) == encoded(lambda ask=ask: ask(here.objects))
-    expected = [Wanted(T, Facet.PARTITIONS, (("b", "1"),))] if concerned else []
+    expected = [LoadRequest(T, Facet.PARTITIONS, (("b", "1"),))] if concerned else []
     assert requested == expected
     assert here.reasons() == [Reason.MISS if concerned else Reason.HIT, Reason.HIT, Reason.HIT]
     agree(here)

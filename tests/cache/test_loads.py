@@ -14,7 +14,7 @@ from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads import cached_tables
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.metadata.names import matching_names
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.metadata import MetadataStore
@@ -156,7 +156,7 @@ def test_a_partition_that_changed_during_a_load_is_missing_from_it(pair: tuple[S
 
     here.during_loads(once(change))
     assert names_of(here.store) == ["p=1", "p=3"]
-    assert requested == [Wanted(T, Facet.PARTITIONS), Wanted(T, Facet.PARTITIONS, (("2",), ("3",)))]
+    assert requested == [LoadRequest(T, Facet.PARTITIONS), LoadRequest(T, Facet.PARTITIONS, (("2",), ("3",)))]
 
 
 @pytest.mark.parametrize(("complete", "loads"), [(False, 1), (True, 0)])
@@ -192,7 +192,7 @@ def test_a_change_touches_only_its_partitions(pair: tuple[Server, Server]) -> No
     here.reasons()
     found = here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t"))).partitions
     assert [one.parameters.get("k") for one in found] == ["v", None]
-    assert requested == [Wanted(T, Facet.PARTITIONS, (("1",),))]
+    assert requested == [LoadRequest(T, Facet.PARTITIONS, (("1",),))]
     assert here.reasons() == [Reason.MISS]
     with count_statements(here.database) as seen:
         here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t")))
@@ -247,7 +247,7 @@ def join(threads: list[threading.Thread]) -> None:
         assert not thread.is_alive()
 
 
-def wait_for_asked(server: Server, requested: list[Wanted], count: int) -> None:
+def wait_for_asked(server: Server, requested: list[LoadRequest], count: int) -> None:
     pause = threading.Event()
     for _ in range(2000):
         if len(requested) >= count:
@@ -274,7 +274,7 @@ def test_nobody_waits_for_more_than_he_asks_for(pair: tuple[Server, Server]) -> 
     here, _ = pair
     loader, answers, kept = here.cache.loader, [], []
     latch = Latch(here)
-    both = [Wanted(TableName(CATALOG, "d", name), Facet.TABLE) for name in "tu"]
+    both = [LoadRequest(TableName(CATALOG, "d", name), Facet.TABLE) for name in "tu"]
     together = in_threads(1, lambda: loader.load(both), kept)
     latch.wait()
     join(in_threads(1, lambda: version_of(here.store), answers))
@@ -289,7 +289,7 @@ def test_who_asks_for_more_reads_the_rest(pair: tuple[Server, Server]) -> None:
     here, _ = pair
     loader, requested, kept = here.cache.loader, here.loaded(), []
     latch, loads = Latch(here), loader.loads
-    both = [Wanted(TableName(CATALOG, "d", name), Facet.TABLE) for name in "tu"]
+    both = [LoadRequest(TableName(CATALOG, "d", name), Facet.TABLE) for name in "tu"]
     first = in_threads(1, lambda: loader.load(both[:1]), kept)
     latch.wait()
     second = in_threads(1, lambda: loader.load(both), kept)

@@ -16,7 +16,7 @@ from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.verification.verify import verify
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.metadata import MetadataStore
@@ -290,7 +290,7 @@ def test_a_table_is_either_held_or_kept_out_whatever_no_event_told(servers: Make
         of_the_property = TABLE_PARAMS.c.PARAM_KEY == "hms_cache.sync"
         connection.execute(TABLE_PARAMS.update().where(of_the_property).values(PARAM_VALUE=str(is_let_in)))
         connection.commit()
-    assert here.cache.loader.load([Wanted(key, Facet.TABLE)])
+    assert here.cache.loader.load([LoadRequest(key, Facet.TABLE)])
     entry = shared.entry(key)
     assert entry is not None
     assert (Facet.TABLE in entry.facets, Facet.EXCLUDED in entry.facets) == (is_let_in, not is_let_in)

@@ -13,7 +13,7 @@ from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.prewarm import Prewarm, Progress, most_used, read_most_used, write_most_used
-from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest, Reader, SnapshotRead, SnapshotReads
 from hms_cache.clock import elapsed_s
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import PartitionQuery
@@ -143,7 +143,7 @@ def test_a_reset_keeps_who_was_used_most(filled: str, tmp_path: Path) -> None:
 
 def test_tasks_share_the_tables_out(filled: str, tmp_path: Path) -> None:
     server = Server(filled, tmp_path)
-    requested: list[list[Wanted]] = [[], []]
+    requested: list[list[LoadRequest]] = [[], []]
     reads = SnapshotReads(server.objects.reads, 10**9)
 
     def noting(number: int) -> Reader:
@@ -184,7 +184,7 @@ def test_an_outage_in_one_task_ends_all(
     server.poller.step()
     monkeypatch.setattr(time, "monotonic", lambda: elapsed_s() - suspended_s)
 
-    def fails(wanted: Sequence[Wanted]) -> SnapshotRead:
+    def fails(wanted: Sequence[LoadRequest]) -> SnapshotRead:
         raise DatabaseUnavailable("gone")
 
     cache = server.cache
@@ -203,9 +203,9 @@ def test_a_batch_of_tables_takes_as_many_statements_as_one(filled: str, tmp_path
     server = Server(filled, tmp_path)
     reads = SnapshotReads(server.objects.reads, 10**9)
     seen = []
-    reads.read([Wanted(TableName(CATALOG, "d2", "p"), Facet.TABLE)])  # it examines what the tables have
+    reads.read([LoadRequest(TableName(CATALOG, "d2", "p"), Facet.TABLE)])  # it examines what the tables have
     for count in (2, 50):
-        wanted = [Wanted(TableName(CATALOG, "d1", f"t{number:02d}"), Facet.TABLE) for number in range(count)]
+        wanted = [LoadRequest(TableName(CATALOG, "d1", f"t{number:02d}"), Facet.TABLE) for number in range(count)]
         with count_statements(server.database) as statements:
             found = reads.read(wanted)
         assert [item.value.tableName for item in found.loaded if item.facet is Facet.TABLE] == [
@@ -222,7 +222,7 @@ def test_nobody_waits_for_a_batch_that_is_on_its_way(filled: str, tmp_path: Path
     has_read, go_on = threading.Event(), threading.Event()
     reads = SnapshotReads(server.objects.reads, 10**9)
 
-    def slowly(wanted: Sequence[Wanted]) -> SnapshotRead:
+    def slowly(wanted: Sequence[LoadRequest]) -> SnapshotRead:
         found = reads.read(wanted)
         has_read.set()
         assert go_on.wait(60)
@@ -230,7 +230,7 @@ def test_nobody_waits_for_a_batch_that_is_on_its_way(filled: str, tmp_path: Path
 
     kept: list[bool] = []
     load = server.cache.loader.load_ahead
-    warming = threading.Thread(target=lambda: kept.append(load([Wanted(key, Facet.TABLE)], slowly)))
+    warming = threading.Thread(target=lambda: kept.append(load([LoadRequest(key, Facet.TABLE)], slowly)))
     warming.start()
     assert has_read.wait(60)
     server.reasons()
@@ -250,7 +250,7 @@ def test_nobody_waits_for_a_batch_that_is_on_its_way(filled: str, tmp_path: Path
 
 def test_tables_of_a_database_that_is_gone_are_no_error(filled: str, tmp_path: Path) -> None:
     server = Server(filled, tmp_path)
-    wanted = [Wanted(TableName(CATALOG, "gone", name), Facet.TABLE) for name in ("t1", "t2")]
+    wanted = [LoadRequest(TableName(CATALOG, "gone", name), Facet.TABLE) for name in ("t1", "t2")]
     assert [item for item in SnapshotReads(server.objects.reads, 10**9).read(wanted).loaded if item.value] == []
     assert server.cache.loader.load(wanted)
     with pytest.raises(ttypes.NoSuchObjectException):

@@ -17,7 +17,7 @@ from hms_cache.cache.dump.writing import Identity, write_dump
 from hms_cache.cache.reads.assembly import Cache, CacheOptions, build_cache
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.config import Settings
 from hms_cache.config.sections import WarehouseSettings
@@ -121,12 +121,12 @@ class Server:
 
         loader.apply_up_to = act_first  # type: ignore[method-assign]
 
-    def loaded(self) -> list[Wanted]:
+    def loaded(self) -> list[LoadRequest]:
         """Returns a growing list of what is requested from the loader from now on."""
-        requested: list[Wanted] = []
+        requested: list[LoadRequest] = []
         loader, go_on = self.cache.loader, self.cache.loader.load
 
-        def load(wanted: Iterable[Wanted], **how: bool) -> bool:
+        def load(wanted: Iterable[LoadRequest], **how: bool) -> bool:
             wanted = tuple(wanted)
             requested.extend(wanted)
             return go_on(wanted, **how)

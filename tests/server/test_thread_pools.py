@@ -15,7 +15,7 @@ import pytest
 from thrift.Thrift import TApplicationException
 
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.thread_pool import MAX_REPLACEMENTS, ThreadPool
 from hms_cache.store.databases.database_store import Databases
@@ -376,7 +376,7 @@ def stuck_loads(monkeypatch: pytest.MonkeyPatch, table: str) -> Iterator[threadi
     proceed, running = threading.Event(), threading.Semaphore(0)
     load = Loader._load
 
-    def slow(self: Loader, wanted: Sequence[Wanted], *more: Any, **named: Any) -> bool:
+    def slow(self: Loader, wanted: Sequence[LoadRequest], *more: Any, **named: Any) -> bool:
         if any(one.key[-1] == table for one in wanted):
             running.release()
             assert proceed.wait(MAX_WAIT_S)

@@ -9,7 +9,7 @@ from hms_cache.batches import batches
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.warming.prewarm import TABLES_A_BATCH, Prewarm
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.metrics.operations import Operation
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
@@ -32,13 +32,13 @@ def refresh(parts: CommandParts, subject: Subject, operation: Operation) -> Comm
     Raises `DatabaseUnavailableError`, `CommandError` (the table does not exist).
     """
     _require_position(parts)
-    wanted = _held(parts, subject)
+    requested = _held(parts, subject)
     _drop(parts, subject)
     if subject.table is not None:
         return _load_table(parts, subject, operation, "refreshed")
-    operation.total = len(wanted)
+    operation.total = len(requested)
     loaded = kept = 0
-    for batch in _batches(wanted):
+    for batch in _batches(requested):
         if operation.cancelled.is_set():
             return CommandResult(False, f"cancelled after {loaded} of {operation.total}", {"refreshed": loaded})
         # If one of them cannot be kept, the whole batch is discarded: then each is loaded separately.
@@ -124,7 +124,7 @@ def _drop(parts: CommandParts, subject: Subject) -> int:
     return len(tables)
 
 
-def _held(parts: CommandParts, subject: Subject) -> list[Wanted]:
+def _held(parts: CommandParts, subject: Subject) -> list[LoadRequest]:
     """The subject's entries that can be loaded as a whole. Statistics are loaded when they are requested."""
     shared = parts.cache.shared
     with shared.view():
@@ -132,27 +132,27 @@ def _held(parts: CommandParts, subject: Subject) -> list[Wanted]:
         databases = [(key, shared.databases[key]) for key in subject.held_databases(shared)]
         tables = [(key, shared.tables[key]) for key in subject.held_tables(shared)]
     # Without the lock: an entry that has changed since is loaded in its new state.
-    found = [Wanted(key, Facet.DATABASE_NAMES) for key in catalogs]
+    found = [LoadRequest(key, Facet.DATABASE_NAMES) for key in catalogs]
     for database, entry in databases:
-        found.extend(Wanted(database, facet) for facet in tuple(entry.facets))
+        found.extend(LoadRequest(database, facet) for facet in tuple(entry.facets))
     for table, entry in tables:
-        found.extend(Wanted(table, facet) for facet in (Facet.TABLE, Facet.CONSTRAINTS) if facet in entry.facets)
+        found.extend(LoadRequest(table, facet) for facet in (Facet.TABLE, Facet.CONSTRAINTS) if facet in entry.facets)
         held = entry.facets.get(Facet.PARTITIONS)
         if held is not None and held.complete:
-            found.append(Wanted(table, Facet.PARTITIONS))
+            found.append(LoadRequest(table, Facet.PARTITIONS))
     return found
 
 
-def _batches(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
+def _batches(requested: Sequence[LoadRequest]) -> Iterator[list[LoadRequest]]:
     """Several entries per batch; then sets of partitions, one per batch, because such a load takes long."""
-    yield from batches([one for one in wanted if one.facet is not Facet.PARTITIONS], TABLES_A_BATCH)
-    for one in wanted:
+    yield from batches([one for one in requested if one.facet is not Facet.PARTITIONS], TABLES_A_BATCH)
+    for one in requested:
         if one.facet is Facet.PARTITIONS:
             yield [one]
 
 
-def _load(parts: CommandParts, wanted: Sequence[Wanted]) -> bool:
-    return parts.cache.loader.load(wanted)
+def _load(parts: CommandParts, requested: Sequence[LoadRequest]) -> bool:
+    return parts.cache.loader.load(requested)
 
 
 def _load_table(parts: CommandParts, subject: Subject, operation: Operation, verb: str) -> CommandResult:
@@ -169,8 +169,8 @@ def _load_table(parts: CommandParts, subject: Subject, operation: Operation, ver
         )
     operation.note = "loading"
     operation.total = 1
-    wanted = [Wanted(table, Facet.TABLE)]
-    kept = _load(parts, wanted)
+    requested = [LoadRequest(table, Facet.TABLE)]
+    kept = _load(parts, requested)
     shared = parts.cache.shared
     with shared.view():
         entry = shared.tables.get(table)
@@ -181,7 +181,7 @@ def _load_table(parts: CommandParts, subject: Subject, operation: Operation, ver
         )
     if kept and found.partitionKeys:
         detail = (subject.partition,) if subject.partition is not None else ()
-        kept = _load(parts, [Wanted(table, Facet.PARTITIONS, detail)])
+        kept = _load(parts, [LoadRequest(table, Facet.PARTITIONS, detail)])
     operation.done = 1
     if not kept:
         return CommandResult(False, f"{subject} was read but not cached: it changed or exceeds the budget", {})

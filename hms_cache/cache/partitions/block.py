@@ -195,10 +195,10 @@ class PartitionBlock:
         return rows
 
     def _find(self, name: bytes) -> int | None:
-        wanted = name_hash(name)
+        requested = name_hash(name)
         hashes = self._hashes
-        position = bisect_left(hashes, wanted)
-        while position < self.size and hashes[position] == wanted:
+        position = bisect_left(hashes, requested)
+        while position < self.size and hashes[position] == requested:
             row: int = self._hash_rows[position]
             if self.name_bytes(row) == name:
                 return row

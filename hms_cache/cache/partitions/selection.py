@@ -291,8 +291,8 @@ def _by_partial_values(cached: PartitionSet, values: Sequence[str]) -> SelectedP
 
 def _equal_text(column: KeyColumn, value: str) -> Mask:
     """Rows whose text is `value`. The text is empty if the name has the name of the default partition."""
-    wanted = [value, ""] if value == DEFAULT_PARTITION_VALUE else [value]
-    found = [code for text in wanted if (code := column.dictionary.find(text)) is not None]
+    requested = [value, ""] if value == DEFAULT_PARTITION_VALUE else [value]
+    found = [code for text in requested if (code := column.dictionary.find(text)) is not None]
     if len(found) == 1:
         return np.asarray(column.codes == found[0])
     return np.isin(column.codes, found)

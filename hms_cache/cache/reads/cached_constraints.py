@@ -6,7 +6,7 @@ from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.reading import Bypass, Need
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.store.contract.constraints import ConstraintReads, KeyEnd
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
@@ -23,7 +23,7 @@ class CachedConstraints(CachedEntity[ConstraintReads], ConstraintReads):
             if not isinstance(entry, Entry):
                 return entry
             cached: SQLAllTableConstraints | None = entry.facets.get(Facet.CONSTRAINTS)
-            return cached if cached is not None else Need((Wanted(table, Facet.CONSTRAINTS),))
+            return cached if cached is not None else Need((LoadRequest(table, Facet.CONSTRAINTS),))
 
         def from_store() -> SQLAllTableConstraints:
             return self._store.get_table_constraints(table, version=version)

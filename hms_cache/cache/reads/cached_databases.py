@@ -10,7 +10,7 @@ from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.database_facets import MatchingDatabases, database_names, of_each_database
 from hms_cache.cache.reads.reading import Bypass, Need
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.metadata.names import is_among, matching_names, normalize_identifier
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.contract.databases import DatabaseReads
@@ -30,10 +30,10 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
                 if cached is not None and not is_among(cached, database.database):
                     # The complete list of names proves that the database does not exist (P6).
                     raise NoSuchObjectException(f"database {database.as_sent}")
-                wanted = [Wanted(database, Facet.DATABASE)]
+                requested = [LoadRequest(database, Facet.DATABASE)]
                 if cached is None:
-                    wanted.append(Wanted(database.catalog, Facet.DATABASE_NAMES))
-                return Need(tuple(wanted))
+                    requested.append(LoadRequest(database.catalog, Facet.DATABASE_NAMES))
+                return Need(tuple(requested))
             found: Database = entry.facets[Facet.DATABASE]
             return found
 

@@ -24,7 +24,7 @@ from hms_cache.cache.reads.prepared_selections import prepared_selection
 from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.cache.weights import weight_of
 from hms_cache.expressions import PartitionKey
 from hms_cache.expressions.partition_orders import parse_order, sort_by_values, sort_key
@@ -52,13 +52,13 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
     def get_partition(
         self, table: TableName, values: KeyValues, *, grantee: Grantee | None = None, version: ReadVersion = ANY_VERSION
     ) -> Partition:
-        wanted: Values = tuple(values)
+        requested: Values = tuple(values)
 
         def from_memory(cache: SharedCache) -> Partition | Need | Bypass:
             entry = self._reading.table_entry(cache, table, version)
             if not isinstance(entry, Entry):
                 return entry
-            if len(wanted) != len(frozen_table(entry).partitionKeys or ()):
+            if len(requested) != len(frozen_table(entry).partitionKeys or ()):
                 return Bypass(Reason.UNSUPPORTED_FIELD)
             refused = _needs_store(entry, grantee, version.valid_write_ids)
             if refused is not None:
@@ -67,7 +67,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             cached = entry.facets.get(Facet.PARTITIONS)
             if cached is not None:
                 try:
-                    name = cached.name_of(wanted)
+                    name = cached.name_of(requested)
                 except MetaException:
                     return Bypass(Reason.UNSUPPORTED_FIELD)
                 segment = cached.segment_of(name)
@@ -77,11 +77,11 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                     if reader is not None:
                         check_statistics_of_partition(found, reader)
                     return found
-                if segment.complete and wanted not in segment.missing:
+                if segment.complete and requested not in segment.missing:
                     # There is none; the store raises the error that clients know.
                     return Bypass(Reason.INCOMPLETE)
             # An incomplete set cannot say what it has been searched for.
-            return Need((Wanted(table, Facet.PARTITIONS, (wanted,)),), once=True)
+            return Need((LoadRequest(table, Facet.PARTITIONS, (requested,)),), once=True)
 
         def from_store() -> Partition:
             return self._store.get_partition(table, values, grantee=grantee, version=version)
@@ -185,11 +185,11 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                     cached = PartitionSet.bare(_keys_of(entry))
                 touched = narrowed(cached, prepared)
                 if not touched.complete or touched.is_mostly_missing:
-                    return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(cached, prepared))
+                    return Need((LoadRequest(key, Facet.PARTITIONS),), gaps_of(cached, prepared))
                 touched.touch(entry.last_read)
                 missing = missing_of(touched, prepared)
                 if missing:
-                    return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
+                    return Need((LoadRequest(key, Facet.PARTITIONS, tuple(missing)),))
                 made = answer(entry, touched, prepared)
                 if prepared.is_decided_by_keys and touched.has_unweighed_readings:
                     cache.recharge(entry, Facet.PARTITIONS, weight_of(cached))

@@ -29,7 +29,7 @@ from hms_cache.cache.statistics_by_column import (
     statistics_of_table_partitions,
 )
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.store.contract.statistics import StatisticsQuery, StatisticsReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
 
@@ -47,16 +47,16 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         return entry
 
     def get_table_column_statistics(self, query: StatisticsQuery) -> ColumnStatistics:
-        table, version, wanted = query.table, query.version, tuple(query.columns)
+        table, version, requested = query.table, query.version, tuple(query.columns)
 
         def from_memory(cache: SharedCache) -> ColumnStatistics | Need | Bypass:
             entry = self._entry(cache, query)
             if not isinstance(entry, Entry):
                 return entry
-            cached = _cached_columns(cache, entry, Facet.TABLE_STATISTICS, (query.engine, (), wanted))
+            cached = _cached_columns(cache, entry, Facet.TABLE_STATISTICS, (query.engine, (), requested))
             if isinstance(cached, Need | Bypass):
                 return cached
-            found = statistics_of_table(cached, frozen_table(entry), wanted, query.engine)
+            found = statistics_of_table(cached, frozen_table(entry), requested, query.engine)
             return checked_table_statistics(entry, found, version.valid_write_ids)
 
         def from_store() -> ColumnStatistics:
@@ -127,7 +127,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             selected = requested_partitions(entry, key, named)
             if isinstance(found, Need) or isinstance(selected, Need):
                 parts = (selected, found)
-                return Need(tuple(wanted for one in parts if isinstance(one, Need) for wanted in one.wanted))
+                return Need(tuple(requested for one in parts if isinstance(one, Need) for requested in one.requested))
             return lambda: checked(found(), invalid_among(selected, valid_write_ids))
 
         return self._reading.answer_made(
@@ -149,8 +149,8 @@ def _cached_columns(
 
 def _need(cache: SharedCache, entry: Entry, facet: Facet, statistics_key: tuple[Any, ...]) -> Need | Bypass:
     """What has to be loaded for a question, unless the answer is known to be too large."""
-    wanted = Wanted(entry.key, facet, statistics_key)
+    requested = LoadRequest(entry.key, facet, statistics_key)
     too_large = cache.large_keys.get((entry.key, facet))
-    if too_large and hash(wanted) in too_large:
+    if too_large and hash(requested) in too_large:
         return Bypass(Reason.INCOMPLETE)
-    return Need((wanted,))
+    return Need((requested,))

@@ -18,7 +18,7 @@ from hms_cache.cache.reads.database_facets import (
 from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.metadata.names import matching_names, normalize_identifier
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
@@ -65,7 +65,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
             if not cached_names:
                 return Bypass(Reason.INCOMPLETE)  # perhaps there is no such database: the store raises the error
             found: list[Entry] = []
-            missing: list[Wanted] = []
+            missing: list[LoadRequest] = []
             for key in keys:
                 if not isinstance(cached_names, Need) and key.table not in cached_names:
                     continue
@@ -73,7 +73,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
                 if isinstance(entry, Bypass):
                     return entry
                 if isinstance(entry, Need):
-                    missing.extend(entry.wanted)
+                    missing.extend(entry.requested)
                 else:
                     found.append(entry)
             # Tables with an entry exist, whatever else is in the database. For others, the list of names decides.

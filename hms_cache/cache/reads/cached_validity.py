@@ -14,7 +14,7 @@ from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.cache.partitions.selection import PreparedSelection, gaps_of, missing_of, narrowed, select_partitions
 from hms_cache.cache.reads.prepared_selections import prepared_selection
 from hms_cache.cache.reads.reading import Need, Reading, frozen_table
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.rows.statistics_validity import are_statistics_valid, parse_write_ids
@@ -70,14 +70,14 @@ def requested_partitions(entry: Entry, key: TableName, prepared: PreparedSelecti
     """
     cached = entry.facets.get(Facet.PARTITIONS)
     if cached is None:
-        return Need((Wanted(key, Facet.PARTITIONS),))
+        return Need((LoadRequest(key, Facet.PARTITIONS),))
     touched = narrowed(cached, prepared)
     if not touched.complete:
-        return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(cached, prepared))
+        return Need((LoadRequest(key, Facet.PARTITIONS),), gaps_of(cached, prepared))
     touched.touch(entry.last_read)
     missing = missing_of(touched, prepared)
     if missing:
-        return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
+        return Need((LoadRequest(key, Facet.PARTITIONS, tuple(missing)),))
     return select_partitions(touched, prepared, -1).partitions
 
 

@@ -9,7 +9,7 @@ from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.reading import Bypass, Need, Reading
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.metadata.names import matching_names
 from hms_cache.metadata.object_names import DatabaseName
 
@@ -22,7 +22,7 @@ def database_names(cache: SharedCache, catalog: str) -> list[str] | Need:
     """The names of all databases of the catalog."""
     entry = cache.catalogs.get(catalog)
     if entry is None or Facet.DATABASE_NAMES not in entry.facets:
-        return Need((Wanted(catalog, Facet.DATABASE_NAMES),))
+        return Need((LoadRequest(catalog, Facet.DATABASE_NAMES),))
     names: list[str] = entry.facets[Facet.DATABASE_NAMES]
     return names
 
@@ -59,14 +59,14 @@ def of_database(cache: SharedCache, database: DatabaseName, facet: Facet) -> Any
     """A facet of a database."""
     entry = cache.databases.get(database)
     if entry is None or facet not in entry.facets:
-        return Need((Wanted(database, facet),))
+        return Need((LoadRequest(database, facet),))
     return entry.facets[facet]
 
 
 def of_each_database(cache: SharedCache, catalog: str, names: Sequence[str], facet: Facet) -> list[Any] | Need | Bypass:
     """A facet of each of these databases."""
     found = [of_database(cache, DatabaseName(catalog, name), facet) for name in names]
-    missing = [wanted for one in found if isinstance(one, Need) for wanted in one.wanted]
+    missing = [requested for one in found if isinstance(one, Need) for requested in one.requested]
     if len(missing) > MAX_LOADED_TOGETHER:
         return Bypass(Reason.INCOMPLETE)
     return Need(tuple(missing)) if missing else found

@@ -16,7 +16,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.background_loads import BackgroundLoads, LoadDecision
 from hms_cache.cache.warming.load_shares import LoadLimitReached
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.call_context import call_context
 from hms_cache.clock import Clock
 from hms_cache.errors import DatabaseUnavailableError
@@ -56,7 +56,7 @@ HEAL_INTERVAL_S = 10.0
 class Need:
     """Memory lacks this."""
 
-    wanted: tuple[Wanted, ...]
+    requested: tuple[LoadRequest, ...]
     gaps: tuple[NameRange, ...] = ()
     """If all partitions are wanted: the ranges of names that the read needs."""
     once: bool = False
@@ -64,7 +64,7 @@ class Need:
 
     def as_stored(self) -> Need:
         """The same with names as they are stored, not as the request spells them."""
-        return replace(self, wanted=tuple(one.as_stored() for one in self.wanted))
+        return replace(self, requested=tuple(one.as_stored() for one in self.requested))
 
 
 @frozen
@@ -191,7 +191,7 @@ class Reading:
                 break
             was_loaded = was_loaded or found.once
             found = found.as_stored()
-            if not all(is_valid_name(_catalog_of(one.key), special_characters=False) for one in found.wanted):
+            if not all(is_valid_name(_catalog_of(one.key), special_characters=False) for one in found.requested):
                 # No catalog has such a name. But with Hive's script for MySQL, names that differ in accents are found
                 # by it, and no event would contain this name.
                 return self._from_store(kind, Reason.EXCLUDED, from_store)
@@ -371,34 +371,34 @@ class Reading:
 
     def _decide(self, table: TableName | None, facet: Facet, need: Need, selects_all: bool) -> LoadDecision:
         """How to get what is missing, which may be more than the read asked for (P12)."""
-        if not call_context.fills_cache or any(map(self._is_cooling_down, need.wanted)):
+        if not call_context.fills_cache or any(map(self._is_cooling_down, need.requested)):
             return LoadDecision.PASS_THROUGH
         if table is None or facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
             return LoadDecision.LOAD
         if selects_all:
             return LoadDecision.PASS_THROUGH if self.background.is_loading(table) else LoadDecision.LOAD
         try:
-            return self.background.decide(table, need.wanted, need.gaps)
+            return self.background.decide(table, need.requested, need.gaps)
         except DatabaseUnavailableError:
             raise
         except Exception as error:
             _log.fault("how large a table is could not be found out", error)
             return LoadDecision.PASS_THROUGH
 
-    def _is_cooling_down(self, wanted: Wanted) -> bool:
+    def _is_cooling_down(self, requested: LoadRequest) -> bool:
         """Whether these are lists of names that change too often to be worth loading."""
-        is_of_names = wanted.facet is Facet.TABLE_NAMES and isinstance(wanted.key, DatabaseName)
-        return is_of_names and not self.loader.name_list_cooldowns.is_over(cast(DatabaseName, wanted.key))
+        is_of_names = requested.facet is Facet.TABLE_NAMES and isinstance(requested.key, DatabaseName)
+        return is_of_names and not self.loader.name_list_cooldowns.is_over(cast(DatabaseName, requested.key))
 
     def _load(self, need: Need, facet: Facet, decision: LoadDecision) -> bool:
-        wanted = need.wanted
+        requested = need.requested
         is_few = decision is LoadDecision.LOAD_FEW and facet is Facet.PARTITIONS
-        if is_few and [one.facet for one in wanted] == [Facet.TABLE]:
+        if is_few and [one.facet for one in requested] == [Facet.TABLE]:
             # Its partitions are missing, too, and are loaded with it.
-            wanted = (*wanted, Wanted(wanted[0].key, Facet.PARTITIONS))
+            requested = (*requested, LoadRequest(requested[0].key, Facet.PARTITIONS))
         try:
             with self.loader.shares.one_load(may_refuse=not call_context.serves_a_write):
-                return self.loader.load(wanted, is_few=is_few)
+                return self.loader.load(requested, is_few=is_few)
         except (DatabaseUnavailableError, LoadLimitReached):
             raise
         except Exception as error:
@@ -435,7 +435,7 @@ class Reading:
                 if _has_seen_table(version):
                     return Bypass(Reason.STALE_WRITE_IDS)
                 raise NoSuchObjectException(f"{table.as_sent} table not found")
-            return Need((Wanted(table, Facet.TABLE),))
+            return Need((LoadRequest(table, Facet.TABLE),))
         reason = self.version_test(entry, version)
         if reason is not None:
             return Bypass(reason)

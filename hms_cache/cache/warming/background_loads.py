@@ -24,7 +24,7 @@ from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.cooldowns import Cooldowns
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.cache.warming.snapshot_reads import Wanted, Window
+from hms_cache.cache.warming.snapshot_reads import LoadRequest, Window
 from hms_cache.clock import Clock
 from hms_cache.metadata.name_ranges import EVERY_NAME, NameRange
 from hms_cache.metadata.object_names import TableName
@@ -122,13 +122,15 @@ class BackgroundLoads:
         self.loaded = 0
         """Tables that were loaded this way."""
 
-    def decide(self, table: TableName, wanted: Sequence[Wanted], gaps: Sequence[NameRange] = ()) -> LoadDecision:
+    def decide(
+        self, table: TableName, requested: Sequence[LoadRequest], gaps: Sequence[NameRange] = ()
+    ) -> LoadDecision:
         """How to answer a read of partitions that needs more than is held. A table that is worth it is queued. `gaps`:
         ranges that the read needs and that are not held.
 
         One round trip if the size of the table is not known. Raises DatabaseUnavailable.
         """
-        of_partitions = [one for one in wanted if one.facet in (Facet.TABLE, Facet.PARTITIONS)]
+        of_partitions = [one for one in requested if one.facet in (Facet.TABLE, Facet.PARTITIONS)]
         if not of_partitions or self._is_refill(table, of_partitions):
             return LoadDecision.LOAD
         count = self._count_unless_large(table)
@@ -142,9 +144,9 @@ class BackgroundLoads:
         with self._lock:
             return self._loading == table
 
-    def _is_refill(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
+    def _is_refill(self, table: TableName, requested: Sequence[LoadRequest]) -> bool:
         """Whether only the table, or some partitions, are missing from a complete set: reading these costs less."""
-        named = [len(one.detail) or MAX_QUEUED + 1 for one in wanted if one.facet is Facet.PARTITIONS]
+        named = [len(one.detail) or MAX_QUEUED + 1 for one in requested if one.facet is Facet.PARTITIONS]
         if sum(named) > MAX_QUEUED:
             return False
         with self._cache.view():
@@ -152,7 +154,7 @@ class BackgroundLoads:
             cached = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
             if cached is None or not cached.has_complete:
                 return False
-            return all(_is_in_complete(cached, values) for one in wanted for values in one.detail)
+            return all(_is_in_complete(cached, values) for one in requested for values in one.detail)
 
     def _count_unless_large(self, table: TableName) -> int | None:
         """Number of partitions of a table; None: more than are loaded at once."""
@@ -217,14 +219,14 @@ class BackgroundLoads:
 
     def _load(self, table: TableName, requested: _Requested) -> bool:
         if not self._holds_table(table):
-            self._loader.load([Wanted(table, Facet.TABLE)])
+            self._loader.load([LoadRequest(table, Facet.TABLE)])
             if not self._holds_table(table):
                 return False  # it does not exist, may not be cached, or has just changed
         if not (requested.gaps and self._holds_segments(table)) and self._fits(table):
             return self._load_whole(table)
         loaded = [self._load_gaps(table, covered) for covered in requested.gaps]
         if requested.named:
-            loaded.append(self._loader.load([Wanted(table, Facet.PARTITIONS, tuple(requested.named))]))
+            loaded.append(self._loader.load([LoadRequest(table, Facet.PARTITIONS, tuple(requested.named))]))
         return any(loaded)
 
     def _load_whole(self, table: TableName) -> bool:
@@ -234,7 +236,7 @@ class BackgroundLoads:
         with self._lock:
             self._loading = table
         try:
-            return self._loader.load([Wanted(table, Facet.PARTITIONS)], throttled=True)
+            return self._loader.load([LoadRequest(table, Facet.PARTITIONS)], throttled=True)
         finally:
             now_s, after = self._clock.monotonic_s(), self._cache.evictions
             with self._lock:
@@ -259,7 +261,7 @@ class BackgroundLoads:
                 return number > 0
             before = gap
             window = Window(gap, max(gap.first, covered.first), most)
-            if not self._loader.load([Wanted(table, Facet.PARTITIONS, (window,))], throttled=True):
+            if not self._loader.load([LoadRequest(table, Facet.PARTITIONS, (window,))], throttled=True):
                 return number > 0
         return True
 

@@ -25,11 +25,11 @@ from hms_cache.cache.warming.name_list_cooldowns import NameListCooldowns
 from hms_cache.cache.warming.process_memory import SharedParts
 from hms_cache.cache.warming.snapshot_reads import (
     Loaded,
+    LoadRequest,
     Reader,
     SnapshotRead,
     SnapshotReads,
     SomeSegments,
-    Wanted,
 )
 from hms_cache.cache.weights import weight_of
 from hms_cache.computing import turns
@@ -44,11 +44,11 @@ _log = logging.getLogger(__name__)
 class _Running:
     """A running load that others may wait for."""
 
-    __slots__ = ("done", "everything", "wanted")
+    __slots__ = ("done", "everything", "requested")
 
-    def __init__(self, wanted: tuple[Wanted, ...]) -> None:
-        self.wanted = wanted
-        self.everything = frozenset(wanted)
+    def __init__(self, requested: tuple[LoadRequest, ...]) -> None:
+        self.requested = requested
+        self.everything = frozenset(requested)
         self.done = threading.Event()
 
 
@@ -79,7 +79,7 @@ class Loader:
         self._report = report
         self._wait_timeout_s = wait_timeout_s
         self._lock = threading.Lock()
-        self._running: dict[Wanted, list[_Running]] = {}
+        self._running: dict[LoadRequest, list[_Running]] = {}
         self._shared_parts = SharedParts()
         self._may_hold = may_hold
         self.shares = shares or LoadShares()
@@ -89,7 +89,7 @@ class Loader:
         self.refused = 0
         """Loads that showed an older state, or another server, than the cache has."""
 
-    def load(self, wanted: Iterable[Wanted], *, throttled: bool = False, is_few: bool = False) -> bool:
+    def load(self, requested: Iterable[LoadRequest], *, throttled: bool = False, is_few: bool = False) -> bool:
         """Loads what no other thread is loading, and waits for the rest. True if that came in time and everything
         loaded here was kept.
 
@@ -99,15 +99,15 @@ class Loader:
 
         Raises what the store raises, except NoSuchObjectException: the lists of names show what does not exist.
         """
-        wanted = tuple(dict.fromkeys(wanted))
+        requested = tuple(dict.fromkeys(requested))
         with self._cache.view():
-            if any(not one.detail and (one.key, one.facet) in self._cache.too_large for one in wanted):
+            if any(not one.detail and (one.key, one.facet) in self._cache.too_large for one in requested):
                 return False
-        mine, others = self._divided(wanted)
+        mine, others = self._divided(requested)
         try:
             reads = self._reads
             read = reads.read_throttled if throttled else reads.read_few if is_few else reads.read
-            kept = self._load(mine.wanted, read, is_awaited=not throttled) if mine.wanted else True
+            kept = self._load(mine.requested, read, is_awaited=not throttled) if mine.requested else True
         finally:
             self._end(mine)
         if others:
@@ -116,13 +116,13 @@ class Loader:
                 kept = all(other.done.wait(self._wait_timeout_s) for other in others) and kept
         return kept
 
-    def _divided(self, wanted: Sequence[Wanted]) -> tuple[_Running, list[_Running]]:
+    def _divided(self, requested: Sequence[LoadRequest]) -> tuple[_Running, list[_Running]]:
         """What to load here, beginning with this, and the running loads that bring the rest and nothing else."""
-        everything = frozenset(wanted)
+        everything = frozenset(requested)
         others: list[_Running] = []
-        mine: list[Wanted] = []
+        mine: list[LoadRequest] = []
         with self._lock:
-            for one in wanted:
+            for one in requested:
                 found = next((other for other in self._running.get(one, ()) if other.everything <= everything), None)
                 if found is None:
                     mine.append(one)
@@ -135,24 +135,24 @@ class Loader:
 
     def _end(self, running: _Running) -> None:
         with self._lock:
-            for one in running.wanted:
+            for one in running.requested:
                 self._running[one].remove(running)
                 if not self._running[one]:
                     del self._running[one]
         running.done.set()
 
-    def load_ahead(self, wanted: Iterable[Wanted], read: Reader | None = None) -> bool:
+    def load_ahead(self, requested: Iterable[LoadRequest], read: Reader | None = None) -> bool:
         """Like `load`, for things that no call waits for yet. A read that asks for some of it meanwhile loads that at
         once, rather than wait for a large or slow load. `read`: how to read; None: here, from the store."""
-        return self._load(tuple(dict.fromkeys(wanted)), read or self._reads.read, is_awaited=False)
+        return self._load(tuple(dict.fromkeys(requested)), read or self._reads.read, is_awaited=False)
 
-    def _load(self, wanted: Sequence[Wanted], read: Reader, *, is_awaited: bool) -> bool:
+    def _load(self, requested: Sequence[LoadRequest], read: Reader, *, is_awaited: bool) -> bool:
         generation = self._cache.generation
-        slots = {key: self._cache.begin_load(key, facets) for key, facets in _facets(wanted).items()}
+        slots = {key: self._cache.begin_load(key, facets) for key, facets in _facets(requested).items()}
         began_s = self._freshness.now_s()
         try:
             self.loads += 1
-            found = _read_twice(read, wanted)
+            found = _read_twice(read, requested)
             if not self.apply_up_to(found.fence) and (is_awaited or not self._wait_for(found.fence)):
                 # A client may have seen more than is applied: the floor keeps later reads from going back (P3).
                 if self._is_of_this_history(slots.values(), found):
@@ -165,7 +165,7 @@ class Loader:
             kept = True
             duration_s = self._freshness.now_s() - began_s
             for item in filter(lambda item: self._may_hold(item.facet), found.loaded):
-                kept = self._install(slots[item.wanted.key], found.fence, item, duration_s) and kept
+                kept = self._install(slots[item.requested.key], found.fence, item, duration_s) and kept
             if not kept:
                 self.discarded += 1
             for key in slots:
@@ -224,13 +224,13 @@ class Loader:
                 item
                 for item in found.loaded
                 if item.facet is Facet.TABLE
-                and isinstance(item.wanted.key, TableName)
-                and creations.is_unlogged(item.wanted.key, item.value.id, found.fence)
+                and isinstance(item.requested.key, TableName)
+                and creations.is_unlogged(item.requested.key, item.value.id, found.fence)
             ]
             if found.highest_id is not None and self._cache.position >= found.fence:
                 creations.found_highest_id(found.highest_id, found.fence)
         for item in unlogged:
-            name = ".".join(item.wanted.key)
+            name = ".".join(item.requested.key)
             self._report(f"unlogged writer: no event tells of the creation of {name} (table id {item.value.id})")
         return bool(unlogged)
 
@@ -267,7 +267,7 @@ class Loader:
             weight = add_part(entry, item, max_bytes, named)
             if weight is None:
                 if item.facet in STATISTICS:
-                    cache.remember_large_key(slot.key, item.facet, hash(item.wanted))
+                    cache.remember_large_key(slot.key, item.facet, hash(item.requested))
                 return False
             cache.recharge(entry, item.facet, weight)
             return True
@@ -303,20 +303,20 @@ class Loader:
                         cache.recharge(entry, Facet.PARTITIONS, weight_of(cached))
 
 
-def _read_twice(read: Reader, wanted: Sequence[Wanted]) -> SnapshotRead:
+def _read_twice(read: Reader, requested: Sequence[LoadRequest]) -> SnapshotRead:
     """Tries again if the connection was stale, as the store itself does for direct questions (P9)."""
     try:
-        return read(wanted)
+        return read(requested)
     except DatabaseUnavailable as error:
         if not error.connection_lost:
             raise
-        return read(wanted)
+        return read(requested)
 
 
-def _facets(wanted: Iterable[Wanted]) -> dict[Key, set[Facet]]:
+def _facets(requested: Iterable[LoadRequest]) -> dict[Key, set[Facet]]:
     """What a load of these may install, by subject: the load of a table may fill in facets of its database."""
     facets: dict[Key, set[Facet]] = {}
-    for one in wanted:
+    for one in requested:
         facets.setdefault(one.key, set()).add(one.facet)
         if one.facet is Facet.TABLE:
             facets[one.key].add(Facet.EXCLUDED)

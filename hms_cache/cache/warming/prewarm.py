@@ -22,7 +22,7 @@ from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.process_memory import give_back_freed_memory
-from hms_cache.cache.warming.snapshot_reads import Reader, Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest, Reader
 from hms_cache.clock import elapsed_s
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -104,7 +104,7 @@ class Prewarm:
         going_on = [task.step() for task in self.tasks]
         return any(going_on)
 
-    def load(self, batch: Sequence[Wanted], read: Reader | None) -> None:
+    def load(self, batch: Sequence[LoadRequest], read: Reader | None) -> None:
         """For a task: loads what it has taken. Raises DatabaseUnavailable."""
         self._loader.load_ahead(batch, read)
         with self._lock:
@@ -164,10 +164,10 @@ class Prewarm:
             cached = entry.facets.get(Facet.TABLE) if entry is not None else None
             return bool(cached is not None and cached.partitionKeys)
 
-    def _plan(self) -> Iterator[list[Wanted]]:
+    def _plan(self) -> Iterator[list[LoadRequest]]:
         """Yields batches of names. At the end, the tables are known."""
         catalogs = self._store.catalogs.get_catalog_names()
-        yield self._missing([Wanted(catalog, Facet.DATABASE_NAMES) for catalog in catalogs])
+        yield self._missing([LoadRequest(catalog, Facet.DATABASE_NAMES) for catalog in catalogs])
         databases = [
             DatabaseName(catalog, name)
             for catalog in catalogs
@@ -175,20 +175,20 @@ class Prewarm:
         ]
         for some in batches(databases, DATABASES_A_BATCH):
             facets = [facet for facet in (Facet.DATABASE, Facet.TABLE_NAMES) if self._policy.may_cache(facet)]
-            yield self._missing([Wanted(database, facet) for database in some for facet in facets])
+            yield self._missing([LoadRequest(database, facet) for database in some for facet in facets])
         tables = [table for table in self._tables_to_load(databases) if not self._holds(table)]
         with self._lock:
             self._total = len(tables)
             dealt = list(batches(tables if self._whole_tables else [], TABLES_A_BATCH))
             self._shares = [deque(dealt[number :: len(self.tasks)]) for number in range(len(self.tasks))]
 
-    def _missing(self, wanted: Sequence[Wanted]) -> list[Wanted]:
+    def _missing(self, requested: Sequence[LoadRequest]) -> list[LoadRequest]:
         """Those that are not held: a cache dump may have brought some."""
         with self._cache.view():
-            entries = [self._cache.entry(one.key) for one in wanted]
+            entries = [self._cache.entry(one.key) for one in requested]
             return [
                 one
-                for one, entry in zip(wanted, entries, strict=True)
+                for one, entry in zip(requested, entries, strict=True)
                 if entry is None or one.facet not in entry.facets
             ]
 
@@ -219,7 +219,7 @@ class PrewarmTask:
     """One of the tasks that load side by side. Not thread-safe."""
 
     def __init__(
-        self, prewarm: Prewarm, number: int, read: Reader | None, names: Iterator[list[Wanted]] | None
+        self, prewarm: Prewarm, number: int, read: Reader | None, names: Iterator[list[LoadRequest]] | None
     ) -> None:
         self._prewarm = prewarm
         self._number = number
@@ -254,7 +254,7 @@ class PrewarmTask:
             self._prewarm.task_ended()
         return batch is not None
 
-    def _next_batch(self) -> list[Wanted] | None:
+    def _next_batch(self) -> list[LoadRequest] | None:
         """What to load next; empty: not known yet; None: nothing more."""
         if self._names is not None:
             try:
@@ -271,10 +271,10 @@ class PrewarmTask:
         while self._partitions and not self._prewarm.is_full():
             table = self._partitions.popleft()
             if self._prewarm.is_partitioned(table):
-                return [Wanted(table, Facet.PARTITIONS)]
+                return [LoadRequest(table, Facet.PARTITIONS)]
         tables = self._prewarm.next_tables(self._number, has_some=bool(self._partitions))
         self._partitions = deque(tables or ())
-        return None if tables is None else [Wanted(table, Facet.TABLE) for table in tables]
+        return None if tables is None else [LoadRequest(table, Facet.TABLE) for table in tables]
 
 
 # The list of the most used tables, kept over restarts

@@ -12,7 +12,7 @@ from hms_cache.cache.entries import Facet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.cooldowns import Cooldowns
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.clock import Clock
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -47,25 +47,25 @@ class Refill:
         """Loads one batch, and returns the number of its tables. After an outage of the database, they are left to the
         next read."""
         began_s = self._clock.monotonic_s()
-        wanted = self._next_batch(began_s)
-        if not wanted:
+        requested = self._next_batch(began_s)
+        if not requested:
             return 0
         try:
-            self._loader.load(wanted)
+            self._loader.load(requested)
         except DatabaseUnavailable as error:
             _log.info("no refill while the database is unavailable: %s", error)
             return 0
         now_s = self._clock.monotonic_s()
-        tables = {one.key for one in wanted if isinstance(one.key, TableName)}
+        tables = {one.key for one in requested if isinstance(one.key, TableName)}
         for table in tables:
             # They were loaded together.
             self._cooldowns.begin(table, now_s - (now_s - began_s) / len(tables), now_s)
-        self.refilled += len(wanted)
-        return len(wanted)
+        self.refilled += len(requested)
+        return len(requested)
 
-    def _next_batch(self, now_s: float) -> list[Wanted]:
+    def _next_batch(self, now_s: float) -> list[LoadRequest]:
         ready, old = self._ready(now_s)
-        wanted: list[Wanted] = []
+        requested: list[LoadRequest] = []
         with self._cache.view():
             invalidated = self._cache.invalidated
             for key in old:
@@ -73,9 +73,11 @@ class Refill:
             for key in ready:
                 found = invalidated.pop(key, None)
                 if found is not None:
-                    wanted.extend(self._missing(key, found[0]))
+                    requested.extend(self._missing(key, found[0]))
         # Sorted, without the lock: there may be tens of thousands of partitions.
-        return [one if not one.detail else Wanted(one.key, one.facet, tuple(sorted(one.detail))) for one in wanted]
+        return [
+            one if not one.detail else LoadRequest(one.key, one.facet, tuple(sorted(one.detail))) for one in requested
+        ]
 
     def _ready(self, now_s: float) -> tuple[list[TableName], list[TableName]]:
         """The next tables to load, those dropped last first; and some that have not been read for long.
@@ -97,16 +99,16 @@ class Refill:
                 break
         return ready, old
 
-    def _missing(self, key: TableName, facets: frozenset[Facet]) -> list[Wanted]:
+    def _missing(self, key: TableName, facets: frozenset[Facet]) -> list[LoadRequest]:
         entry = self._cache.tables.get(key)
         cached = entry.facets if entry is not None else {}
-        wanted = []
+        requested = []
         if Facet.TABLE not in cached and Facet.EXCLUDED not in cached:
-            wanted.append(Wanted(key, Facet.TABLE))
+            requested.append(LoadRequest(key, Facet.TABLE))
         if Facet.CONSTRAINTS in facets and Facet.CONSTRAINTS not in cached:
-            wanted.append(Wanted(key, Facet.CONSTRAINTS))
+            requested.append(LoadRequest(key, Facet.CONSTRAINTS))
         if Facet.PARTITIONS in facets:
             partitions = cached.get(Facet.PARTITIONS)
             if partitions is not None and partitions.missing:
-                wanted.append(Wanted(key, Facet.PARTITIONS, tuple(partitions.missing)))
-        return wanted
+                requested.append(LoadRequest(key, Facet.PARTITIONS, tuple(partitions.missing)))
+        return requested

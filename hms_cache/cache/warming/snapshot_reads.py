@@ -49,7 +49,7 @@ MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
 
 @frozen
-class Wanted:
+class LoadRequest:
     """A facet that a read needs. `detail` restricts it: partition values, a `Window`, or (engine, names, columns) of
     statistics."""
 
@@ -57,10 +57,10 @@ class Wanted:
     facet: Facet
     detail: tuple[Any, ...] = ()
 
-    def as_stored(self) -> Wanted:
+    def as_stored(self) -> LoadRequest:
         """With the name as it is stored, not as a request spells it."""
         key = self.key if isinstance(self.key, str) else self.key.as_stored
-        return self if key is self.key else Wanted(key, self.facet, self.detail)
+        return self if key is self.key else LoadRequest(key, self.facet, self.detail)
 
 
 @frozen
@@ -85,7 +85,7 @@ class SomePartitions:
 
 @frozen
 class Window:
-    """For `Wanted.detail`: about `most` partitions around a name, of those whose names lie in a gap."""
+    """For `LoadRequest.detail`: about `most` partitions around a name, of those whose names lie in a gap."""
 
     gap: NameRange
     around: str
@@ -103,10 +103,10 @@ class SomeSegments:
 
 @frozen
 class Loaded:
-    """A value for one facet, read for `wanted`. `weight` is used if it is the whole facet, or an aggregate of
+    """A value for one facet, read for `requested`. `weight` is used if it is the whole facet, or an aggregate of
     statistics."""
 
-    wanted: Wanted
+    requested: LoadRequest
     facet: Facet
     value: Any
     weight: int = 0
@@ -119,17 +119,17 @@ class Loaded:
     @property
     def is_part(self) -> bool:
         """Whether it is added to the facet, rather than replacing it."""
-        return bool(self.wanted.detail) and self.facet is self.wanted.facet
+        return bool(self.requested.detail) and self.facet is self.requested.facet
 
     @property
     def is_aggregate(self) -> bool:
         """For statistics: whether they are merged over partitions."""
-        return len(self.wanted.detail) > 3
+        return len(self.requested.detail) > 3
 
     @property
     def statistics_key(self) -> tuple[Any, ...]:
         """For statistics: the key under which they are held."""
-        return self.wanted.detail if self.is_aggregate else self.wanted.detail[:2]
+        return self.requested.detail if self.is_aggregate else self.requested.detail[:2]
 
     @property
     def added_weight(self) -> int:
@@ -150,7 +150,7 @@ class SnapshotRead:
     """Whether lists of names that an answer needs were not read, because they have a cooldown (`NameListCooldowns`)."""
 
 
-Reader = Callable[[Sequence[Wanted]], SnapshotRead]
+Reader = Callable[[Sequence[LoadRequest]], SnapshotRead]
 """Reads what is wanted in one snapshot. Raises what the store raises, except NoSuchObjectException."""
 
 CachedDatabase = Callable[[DatabaseName, int], Database | None]
@@ -175,19 +175,19 @@ class SnapshotReads:
         self._cached_database = cached_database
         self._wants_highest_id = wants_highest_id
 
-    def read(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+    def read(self, requested: Sequence[LoadRequest]) -> SnapshotRead:
         """A `Reader`."""
-        return self._read(wanted)
+        return self._read(requested)
 
-    def read_throttled(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+    def read_throttled(self, requested: Sequence[LoadRequest]) -> SnapshotRead:
         """A `Reader` that pauses after each page of partitions: calls get the processor and the database meanwhile."""
-        return self._read(wanted, throttled=True)
+        return self._read(requested, throttled=True)
 
-    def read_few(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+    def read_few(self, requested: Sequence[LoadRequest]) -> SnapshotRead:
         """A `Reader` for tables that are known to have few partitions, which are read together with their table."""
-        return self._read(wanted, is_few=True)
+        return self._read(requested, is_few=True)
 
-    def _read(self, wanted: Sequence[Wanted], *, throttled: bool = False, is_few: bool = False) -> SnapshotRead:
+    def _read(self, requested: Sequence[LoadRequest], *, throttled: bool = False, is_few: bool = False) -> SnapshotRead:
         with self._store.snapshot() as snapshot:
             opened = OpenSnapshot(
                 self._store,
@@ -197,7 +197,7 @@ class SnapshotReads:
                 is_few=is_few,
                 name_list_cooldowns=self._name_list_cooldowns,
             )
-            loaded = opened.read(wanted)
+            loaded = opened.read(requested)
             fence, server_identity = snapshot()
             highest_id = self._store.get_highest_table_id() if self._wants_highest_id(fence) else None
             return SnapshotRead(fence, loaded, highest_id, server_identity, opened.lacks_name_lists)
@@ -213,7 +213,7 @@ def _with_pauses(pages: Iterator[Page]) -> Iterator[Page]:
         began_s = time.monotonic()
 
 
-def _names_values(one: Wanted) -> bool:
+def _names_values(one: LoadRequest) -> bool:
     """Whether single partitions are wanted, by their values."""
     return bool(one.detail) and not isinstance(one.detail[0], Window)
 
@@ -237,7 +237,7 @@ class OpenSnapshot:
         self._store = store
         self._throttled = throttled
         self._is_few = is_few
-        self._partitions: dict[Wanted, PartitionRows] = {}
+        self._partitions: dict[LoadRequest, PartitionRows] = {}
         self._budget_bytes = budget_bytes
         self._cached_database = cached_database
         self._tables: dict[TableName, Table | None] = {}
@@ -245,22 +245,22 @@ class OpenSnapshot:
         """Tables of which nothing may be held."""
         self._databases: dict[DatabaseName, Database | None] = {}
 
-    def read(self, wanted: Sequence[Wanted]) -> list[Loaded]:
+    def read(self, requested: Sequence[LoadRequest]) -> list[Loaded]:
         """Reads everything wanted; tables of one database together."""
         together: dict[DatabaseName, list[TableName]] = defaultdict(list)
-        for one in wanted:
+        for one in requested:
             if one.facet is Facet.TABLE and isinstance(one.key, TableName):
                 together[one.key.in_database].append(one.key)
         for database, keys in together.items():
             if len(keys) > 1:
                 by_name = {table.tableName: table for table in self._read_tables(database, keys)}
                 self._tables.update({key: by_name.get(key.table) for key in keys})
-        for one in wanted:
+        for one in requested:
             if one.facet is Facet.PARTITIONS and (self._is_few if not one.detail else _names_values(one)):
                 self._read_with_table(one)
-        return [item for one in wanted for item in self._read(one)]
+        return [item for one in requested for item in self._read(one)]
 
-    def _read_with_table(self, one: Wanted) -> None:
+    def _read_with_table(self, one: LoadRequest) -> None:
         """Reads partitions together with their table, in one round trip."""
         key = one.key
         assert isinstance(key, TableName)
@@ -277,7 +277,7 @@ class OpenSnapshot:
         except UnknownDBException:
             return []
 
-    def _read(self, one: Wanted) -> list[Loaded]:
+    def _read(self, one: LoadRequest) -> list[Loaded]:
         match one.facet:
             case Facet.TABLE:
                 return self._read_table(one)
@@ -296,13 +296,13 @@ class OpenSnapshot:
             case _:
                 return self._read_whole(one)
 
-    def _read_whole(self, one: Wanted) -> list[Loaded]:
+    def _read_whole(self, one: LoadRequest) -> list[Loaded]:
         value = self._read_plain(one)
         # The name counts, too: it is remembered that a database has no tables even if its name has megabytes.
         weight = OVERHEAD_BYTES + len(str(one.key)) + weight_of(value)
         return [] if value is None else [Loaded(one, one.facet, value, weight)]
 
-    def _read_plain(self, one: Wanted) -> Any:
+    def _read_plain(self, one: LoadRequest) -> Any:
         key = one.key
         try:
             if isinstance(key, TableName):
@@ -324,9 +324,9 @@ class OpenSnapshot:
         if self._name_list_cooldowns is not None and not self._name_list_cooldowns.is_over(key):
             self.lacks_name_lists = True
             return []
-        return self._read(Wanted(key, Facet.TABLE_NAMES))
+        return self._read(LoadRequest(key, Facet.TABLE_NAMES))
 
-    def _table(self, one: Wanted) -> tuple[TableName, Table | None]:
+    def _table(self, one: LoadRequest) -> tuple[TableName, Table | None]:
         """The table of which a facet is wanted: its name, and its struct if it exists."""
         key = one.key
         assert isinstance(key, TableName)
@@ -337,7 +337,7 @@ class OpenSnapshot:
                 self._tables[key] = None
         return key, self._tables[key]
 
-    def _read_table(self, one: Wanted) -> list[Loaded]:
+    def _read_table(self, one: LoadRequest) -> list[Loaded]:
         key, table = self._table(one)
         if table is None:
             return self._names_for_absence(key.in_database)
@@ -358,7 +358,7 @@ class OpenSnapshot:
         if key in self._databases:
             return [], self._databases[key]
         cached = self._cached_database(key)
-        loaded = self._read(Wanted(key, Facet.DATABASE)) if cached is None else []
+        loaded = self._read(LoadRequest(key, Facet.DATABASE)) if cached is None else []
         self._databases[key] = loaded[0].value if loaded else cached
         return loaded, self._databases[key]
 
@@ -367,7 +367,7 @@ class OpenSnapshot:
         text = self._store.get_write_id_tag(TableName(*key))
         return ValidWriteIdList.parse(text) if text is not None else None
 
-    def _read_partitions(self, one: Wanted) -> list[Loaded]:
+    def _read_partitions(self, one: LoadRequest) -> list[Loaded]:
         key, table = self._table(one)
         if table is None:
             return self._names_for_absence(key.in_database)
@@ -394,7 +394,7 @@ class OpenSnapshot:
         return [Loaded(one, Facet.PARTITIONS, SomePartitions(keys, requested, partitions_of_rows(rows)))]
 
     def _read_window(
-        self, one: Wanted, key: TableName, keys: tuple[tuple[str, str], ...], window: Window
+        self, one: LoadRequest, key: TableName, keys: tuple[tuple[str, str], ...], window: Window
     ) -> list[Loaded]:
         found = self._store.read_partition_window(key, window.gap, window.around, window.most)
         if found is None:
@@ -406,7 +406,7 @@ class OpenSnapshot:
         segments = segments_of(keys, builder, complete=True, covered=found.covered)
         return [Loaded(one, Facet.PARTITIONS, SomeSegments(keys, found.covered, segments))]
 
-    def _read_statistics(self, one: Wanted) -> list[Loaded]:
+    def _read_statistics(self, one: LoadRequest) -> list[Loaded]:
         engine, names, columns, *kind = one.detail
         key = one.key
         assert isinstance(key, TableName)

@@ -12,7 +12,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.rebuild import Rebuild
 from hms_cache.cache.partitions.segment import SMALLEST_TAIL
 from hms_cache.cache.verification import invariants
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.cache.weights import weight_of
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import ByNames, PartitionQuery
@@ -124,7 +124,7 @@ def test_what_is_dropped_while_a_new_block_is_made_is_not_charged_again(
     entry = shared.tables[KEY]
     change(server, SMALLEST_TAIL + 1)
     assert server.poller.ensure_applied(server.objects.reads.current_event_id(), 5.0)
-    wanted = Wanted(KEY, Facet.PARTITIONS, tuple(VALUES[: SMALLEST_TAIL + 1]))
+    wanted = LoadRequest(KEY, Facet.PARTITIONS, tuple(VALUES[: SMALLEST_TAIL + 1]))
     server.cache.loader.load([wanted])
     assert after, "no block was made anew"
     assert shared.tables.get(KEY) is not entry
