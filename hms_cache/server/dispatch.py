@@ -205,7 +205,7 @@ class Dispatcher:
                 outcomes[number] = error
         statements, database_s = 0, 0.0
         if requests:
-            answered = combined.carry_out(list(requests.values()))
+            answered = combined.execute(list(requests.values()))
             if answered is None:
                 call_context.end()
                 return None

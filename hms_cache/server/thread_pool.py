@@ -174,7 +174,7 @@ class ThreadPool:
         besides."""
         self._gathering: dict[Group, deque[_Waiting]] = {}
         """Waiting calls of each group that has any, or that is being carried out."""
-        self._carried_out: dict[Group, int] = {}
+        self._executing: dict[Group, int] = {}
         """The identifier of the thread that carries the group out."""
         self._in_step: dict[Group, InStep] = {}
         self._lingering: dict[Group, threading.Lock] = {}
@@ -250,7 +250,7 @@ class ThreadPool:
         single = len(self._waiting) + len(self._held_back)
         if not self._gathering:
             return single
-        groups = len(self._gathering) - len(self._carried_out)
+        groups = len(self._gathering) - len(self._executing)
         return single - groups + sum(map(len, self._gathering.values()))
 
     def refusal(self) -> str:
@@ -273,8 +273,8 @@ class ThreadPool:
             self._stuck_threads.add(thread)
             self._large_ended(token)
             self._wake()
-            for group in [one for one, by in self._carried_out.items() if by == thread]:
-                self._carried_out_no_more(group)
+            for group in [one for one, by in self._executing.items() if by == thread]:
+                self._end_execution(group)
             # Under the lock, so that the thread cannot begin another call meanwhile, whose connection would be closed.
             cut = self._connections is not None and self._connections.cut_off(thread)
         _log.warning(
@@ -380,12 +380,12 @@ class ThreadPool:
             if self._held_back:
                 self._waiting.appendleft(self._held_back.popleft())
 
-    def _carried_out_no_more(self, group: Group, takers: int = 0) -> None:
+    def _end_execution(self, group: Group, takers: int = 0) -> None:
         """Under the lock: the calls that gathered meanwhile are queued.
 
         `takers`: threads that are about to look into the queue anyway.
         """
-        del self._carried_out[group]
+        del self._executing[group]
         if self._gathering[group]:
             self._waiting.append(group)
             if len(self._waiting) > takers:
@@ -402,9 +402,9 @@ class ThreadPool:
             self._stuck.discard(one.token)
             self._large_ended(one.token)
         done.clear()  # the requests of calls, not to be kept while this thread waits
-        if group is not None and self._carried_out.get(group) == me:
+        if group is not None and self._executing.get(group) == me:
             self._in_step[group].ended(count, len(self._gathering[group]), time.monotonic())
-            self._carried_out_no_more(group, takers=1)
+            self._end_execution(group, takers=1)
         if me in self._stuck_threads:
             self._stuck_threads.discard(me)
             if self._connections is not None:
@@ -445,11 +445,11 @@ class ThreadPool:
                     dequeued, group = [first], None
                     break
                 group, gathering = first, self._gathering[first]
-                self._carried_out[group] = threading.get_ident()
+                self._executing[group] = threading.get_ident()
                 self._linger(group, bell)
                 dequeued = [gathering.popleft() for _ in range(min(len(gathering), group.most))]
                 if not dequeued:  # all of them were given up
-                    del self._carried_out[group]
+                    del self._executing[group]
                     del self._gathering[group]
             me, now_s = threading.get_ident(), time.monotonic()
             for one in dequeued:

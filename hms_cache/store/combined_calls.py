@@ -23,7 +23,7 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import supports_direct_statements
 from hms_cache.store.engine.errors import CommitOutcomeUnknown
 from hms_cache.store.engine.sequences import NOTIFICATION_LOG
-from hms_cache.store.engine.shared_packets import Part, carry_out_parts
+from hms_cache.store.engine.shared_packets import Part, execute_parts
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.locks import lock_calls, unlocking
 from hms_cache.store.transactions import committing, opening, snapshots
@@ -47,7 +47,7 @@ class CombinedCalls:
     """Maximum number of calls in one transaction."""
     admits: Callable[[Any], bool]
     """Whether a call with this request may share a transaction. Must be fast for any request."""
-    carry_out: Callable[[Sequence[Any]], Outcomes | None]
+    execute: Callable[[Sequence[Any]], Outcomes | None]
     """Carries out these requests. None: nothing was done, and each has to be run by itself."""
 
 
@@ -70,12 +70,12 @@ def combined_calls(
         return {}
 
     def together(work: Work) -> Callable[[Sequence[Any]], Outcomes | None]:
-        return lambda requests: _carried_out(database, context, work, requests)
+        return lambda requests: _execute(database, context, work, requests)
 
     def change_txns(requests: Sequence[Any]) -> Outcomes | None:
         opening_ones = [number for number, one in enumerate(requests) if isinstance(one, ttypes.OpenTxnRequest)]
         if not opening_ones:
-            return carry_out_txns(requests)
+            return execute_txns(requests)
         try:
             refuse_opening()
         except ttypes.MetaException as error:
@@ -83,20 +83,20 @@ def combined_calls(
         except Exception as error:
             _log_fallback(requests, error)
             return None
-        return carry_out_txns(requests)
+        return execute_txns(requests)
 
     def without(refused: Collection[int], error: ttypes.MetaException, requests: Sequence[Any]) -> Outcomes | None:
         """Answers the requests with these numbers with a copy of the exception, and carries out the others."""
         others = [number for number in range(len(requests)) if number not in refused]
-        found = carry_out_txns([requests[number] for number in others]) if others else []
+        found = execute_txns([requests[number] for number in others]) if others else []
         if found is None:
             return None
         outcomes: dict[int, Any] = {number: ttypes.MetaException(error.message) for number in refused}
         outcomes.update(zip(others, found, strict=True))
         return [outcomes[number] for number in range(len(requests))]
 
-    def carry_out_txns(requests: Sequence[Any]) -> Outcomes | None:
-        outcomes = _carried_out(database, context, _change_txns, requests, events=len(requests))
+    def execute_txns(requests: Sequence[Any]) -> Outcomes | None:
+        outcomes = _execute(database, context, _change_txns, requests, events=len(requests))
         if outcomes is None:
             return None
         # If the outcome of the COMMIT is unknown, every outcome is an exception.
@@ -122,7 +122,7 @@ def combined_calls(
 
     open_timeout_ms = context.transactions.open_timeout_ms
     snapshot = CombinedCalls("snapshots", most, lambda request: True, read_snapshot)
-    locks = CombinedCalls("locks", most, lock_calls.may_combine, together(lock_calls.carry_out_requests))
+    locks = CombinedCalls("locks", most, lock_calls.may_combine, together(lock_calls.execute_requests))
     return {
         "open_txns": txns(opening.opens_single),
         "allocate_table_write_ids": txns(allocation.is_for_one_writer),
@@ -171,7 +171,7 @@ def _change_txns(transaction: WriteTransaction, context: TxnContext, requests: S
     of_kinds = {kind: [requests[number] for number in found] for kind, found in numbers.items() if found}
     if supports_direct_statements(transaction.connection):
         parts = [kind.part(transaction, context, some) for kind, some in of_kinds.items()]
-        found = carry_out_parts(transaction, parts)
+        found = execute_parts(transaction, parts)
     else:
         found = [kind.each(transaction, context, some) for kind, some in of_kinds.items()]
     outcomes: list[Any] = [None] * len(requests)
@@ -182,7 +182,7 @@ def _change_txns(transaction: WriteTransaction, context: TxnContext, requests: S
     return outcomes
 
 
-def _carried_out(
+def _execute(
     database: Database, context: TxnContext, work: Work, requests: Sequence[Any], *, events: int = 1
 ) -> Outcomes | None:
     """`events`: how many events the work usually appends. This many ids are reserved before it begins."""

@@ -23,7 +23,7 @@ from hms_cache.store.databases.database_store import Databases
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of, read_log_end
 from hms_cache.store.engine.log_sessions import head_plan, last_event_id
-from hms_cache.store.engine.read_plans import Plan, carry_out, combine_with_next, forget_waiting, side_by_side
+from hms_cache.store.engine.read_plans import Plan, combine_with_next, execute_plan, forget_waiting, side_by_side
 from hms_cache.store.engine.work_units import run_again_if_lost, run_read
 from hms_cache.store.objects.constraints import Constraints
 from hms_cache.store.objects.functions import Functions
@@ -131,7 +131,7 @@ class ObjectReads(StoreReads):
                 names = ByNames(tuple(name_of_values(header, one) for one in values))
                 return named_partitions_plan(connection, header, names, self._context)
 
-            row, (_, rows) = carry_out(
+            row, (_, rows) = execute_plan(
                 connection,
                 side_by_side(table_plan(connection, *table), self._table_guesses.with_table(table, find)),
             )

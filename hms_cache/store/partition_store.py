@@ -12,7 +12,7 @@ from hms_cache.store.contract import partitions as contract
 from hms_cache.store.contract.environment import ANY_WRITER, NO_OPTIONS, EnvironmentOptions, Writer
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.engine.context import StoreContext
-from hms_cache.store.engine.read_plans import Plan, carry_out
+from hms_cache.store.engine.read_plans import Plan, execute_plan
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.additions import add_partitions, like_table
 from hms_cache.store.partitions.alterations import alter_partitions, rename_partition
@@ -85,7 +85,7 @@ class StoredPartitions(contract.PartitionReads):
                     connection, header, query.selection, max_parts=query.max_parts, context=self._context
                 )
 
-            header, (rows, has_unknown) = carry_out(connection, self._table_guesses.with_table(query.table, find))
+            header, (rows, has_unknown) = execute_plan(connection, self._table_guesses.with_table(query.table, find))
             partitions = encoded_partitions(rows)
             privileges = None
             if grantee is not None and partitions:
@@ -119,7 +119,7 @@ class StoredPartitions(contract.PartitionReads):
                 return ordered_by, selected, []
 
             with_table = self._table_guesses.with_table(query.table, find)
-            header, (ordered_by, selected, pairs) = carry_out(connection, with_table)
+            header, (ordered_by, selected, pairs) = execute_plan(connection, with_table)
             if selected.has_unknown:
                 raise MetaException("The partition expression cannot be evaluated exactly, so its names are not known")
             if ordered_by:
@@ -140,7 +140,7 @@ class StoredPartitions(contract.PartitionReads):
                     return (yield from count_plan(header))
                 return len(selected.part_ids)
 
-            _, count = carry_out(connection, self._table_guesses.with_table(query.table, find))
+            _, count = execute_plan(connection, self._table_guesses.with_table(query.table, find))
             return count
 
         return run_read(self._context.database, read)
@@ -155,7 +155,7 @@ class StoredPartitions(contract.PartitionReads):
                 selected = yield from self._select(connection, header, query.selection, -1)
                 return (yield from ids_and_names_plan(header, selected))
 
-            header, pairs = carry_out(connection, self._table_guesses.with_table(query.table, find))
+            header, pairs = execute_plan(connection, self._table_guesses.with_table(query.table, find))
             return header, read_values(connection, header, pairs)
 
         header, values = run_read(self._context.database, read)

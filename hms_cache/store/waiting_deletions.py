@@ -21,7 +21,7 @@ from hms_cache.metadata.names import DEFAULT_CATALOG, qualified
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Plan, PlannedQuery, carry_out, fetch
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery, execute_plan, fetch
 from hms_cache.store.schema import COMPACTION_QUEUE
 from hms_cache.store.transactions.codes import READY_FOR_CLEANING
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
@@ -76,7 +76,7 @@ def release_place(
     context: StoreContext, connection: Connection, table: Table, place: Location, partition: str | None = None
 ) -> None:
     """Like `release_places`, for the directory of a table or of one partition, with a query of its own."""
-    waiting = carry_out(connection, waiting_deletions_plan(connection))
+    waiting = execute_plan(connection, waiting_deletions_plan(connection))
     release_places(context, connection, table, [(partition, place)], waiting)
 
 

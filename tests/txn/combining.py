@@ -25,7 +25,7 @@ class CombiningStore:
         self._pool = pool
         self._groups: dict[str, Group] = {}
         for combined in store.combined.values():
-            run = partial(carry_out, combined)
+            run = partial(execute, combined)
             self._groups.setdefault(combined.name, Group(combined.name, combined.most, run))
 
     def submit(self, method: str, request: Any) -> Future[Any]:
@@ -49,9 +49,9 @@ def settle(outcome: Future[Any], call: Callable[[], Any]) -> None:
         outcome.set_exception(error)
 
 
-def carry_out(combined: CombinedCalls, members: Sequence[Member]) -> bool:
+def execute(combined: CombinedCalls, members: Sequence[Member]) -> bool:
     """As in the server's dispatcher."""
-    found = combined.carry_out([request for request, _ in members])
+    found = combined.execute([request for request, _ in members])
     if found is None:
         return False
     for (_, waiting), outcome in zip(members, found, strict=True):

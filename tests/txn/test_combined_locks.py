@@ -49,7 +49,7 @@ def together(client: TxnClient, calls: Sequence[Any]) -> list[Any]:
         locking.validated_lock_request(one) if isinstance(one, LockRequest) else one for one in calls
     ]
     context = client.store.context
-    return run_write(client.database, lambda transaction: lock_calls.carry_out(transaction, context, requested))
+    return run_write(client.database, lambda transaction: lock_calls.execute(transaction, context, requested))
 
 
 def one_by_one(client: TxnClient, calls: Sequence[Any]) -> list[Any]:
@@ -127,11 +127,11 @@ def test_together_they_are_what_they_are_one_by_one(
     earlier_locks._query.cache_clear()
     earlier_locks.direct_query.cache_clear()
     found: list[Any] = []
-    for carry_out in (together, one_by_one):
+    for execute in (together, one_by_one):
         url = database_server.initialized_database()
         with closing(Database(url)) as database:
             client = TxnClient(store_of(database), database)
-            outcomes = carry_out(client, some_history(random.Random(seed), client))
+            outcomes = execute(client, some_history(random.Random(seed), client))
             tables = client.rows(HIVE_LOCKS, *_NOT_THE_TIME), client.rows(TXN_COMPONENTS), client.rows(NEXT_LOCK_ID)
             found.append(([repr(one) for one in outcomes], *tables))
         database_server.give_back(url)

@@ -87,12 +87,12 @@ def test_calls_that_share_a_transaction_open_no_more_than_others(client: TxnClie
     clock = ManualClock()
     store = TxnStore(client.database, MessageBuilder(), settings, clock=clock)
     many = [OpenTxnRequest(num_txns=1, user="u", hostname="h") for _ in range(6)]
-    carry_out = store.combined["open_txns"].carry_out
-    assert [len(one.txn_ids) for one in carry_out(many) or ()] == [1] * 6
+    execute = store.combined["open_txns"].execute
+    assert [len(one.txn_ids) for one in execute(many) or ()] == [1] * 6
     clock.advance(1.5)
-    assert [len(one.txn_ids) for one in carry_out(many) or ()] == [1] * 6
+    assert [len(one.txn_ids) for one in execute(many) or ()] == [1] * 6
     clock.advance(1.5)
-    refused = carry_out(many) or ()
+    refused = execute(many) or ()
     assert [type(one) for one in refused] == [MetaException] * 6
     assert "hive.max.open.txns" in refused[0].message
     assert len({id(one) for one in refused}) == 6, "each thread raises its own"
@@ -105,13 +105,13 @@ def test_calls_that_share_a_transaction_open_no_more_than_others(client: TxnClie
         AllocateTableWriteIdsRequest("d", "t", txnIds=[open_ids[1]]),
         CommitTxnRequest(txnid=10_000),
     ]
-    outcomes = carry_out(mixed) or ()
+    outcomes = execute(mixed) or ()
     kinds = [MetaException, type(None), MetaException, AllocateTableWriteIdsResponse, NoSuchTxnException]
     assert [type(one) for one in outcomes] == kinds
     assert store.get_open_txns().open_txns == open_ids[1:]
     store.abort_txns(AbortTxnsRequest(open_ids[1:6]))
     clock.advance(1.5)
-    assert [len(one.txn_ids) for one in carry_out(many[:2]) or ()] == [1, 1]
+    assert [len(one.txn_ids) for one in execute(many[:2]) or ()] == [1, 1]
 
 
 def test_an_unknown_outcome_is_told_to_each(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_an_unknown_outcome_is_told_to_each(client: TxnClient, monkeypatch: pyte
 
     with monkeypatch.context() as patch:
         patch.setattr(Connection, "commit", broken)
-        outcomes = client.store.combined["commit_txn"].carry_out([CommitTxnRequest(txnid=one) for one in txn_ids])
+        outcomes = client.store.combined["commit_txn"].execute([CommitTxnRequest(txnid=one) for one in txn_ids])
     assert outcomes is not None, "none of it is run again"
     assert [type(one) for one in outcomes] == [CommitOutcomeUnknown] * 3
     assert "lost under COMMIT" in str(outcomes[0])
@@ -139,14 +139,14 @@ def test_what_hive_answers_with_an_exception_is_one_calls_outcome(client: TxnCli
     unknown = 10_000
     txn_ids = (alive, aborted, committed, unknown)
     combined = client.store.combined
-    given = combined["allocate_table_write_ids"].carry_out(
+    given = combined["allocate_table_write_ids"].execute(
         [AllocateTableWriteIdsRequest("d", "t", txnIds=[one]) for one in txn_ids]
     )
     assert given is not None
     assert given[0].txnToWriteIds[0].txnId == alive
     assert [type(one) for one in given[1:]] == [MetaException] * 3
     client.age(1000)
-    beaten = combined["heartbeat"].carry_out(
+    beaten = combined["heartbeat"].execute(
         [
             *(HeartbeatRequest(txnid=one) for one in txn_ids),
             HeartbeatRequest(lockid=lock_id),
@@ -163,9 +163,9 @@ def test_what_hive_answers_with_an_exception_is_one_calls_outcome(client: TxnCli
         NoSuchLockException,
         TxnAbortedException,
     ]
-    ended = combined["commit_txn"].carry_out([CommitTxnRequest(txnid=one) for one in txn_ids])
+    ended = combined["commit_txn"].execute([CommitTxnRequest(txnid=one) for one in txn_ids])
     assert [type(one) for one in ended or ()] == [type(None), TxnAbortedException, type(None), NoSuchTxnException]
-    locked = combined["lock"].carry_out(
+    locked = combined["lock"].execute(
         [
             LockRequest(component=[], user="u", hostname="h"),
             LockRequest(component=[component(LockType.SHARED_READ, "t")], user="u", hostname="h"),
@@ -192,7 +192,7 @@ def test_transactions_that_took_too_long_to_open_are_opened_anew(
         return row_in_time(request)
 
     monkeypatch.setattr(opening, "_row_of", row_late)
-    opened = store.combined["open_txns"].carry_out([opening_of("u"), opening_of("v")])
+    opened = store.combined["open_txns"].execute([opening_of("u"), opening_of("v")])
     assert opened is not None
     txn_ids = [one.txn_ids[0] for one in opened]
     states = dict(client.rows(TXNS, "TXN_ID", "TXN_STATE"))
@@ -314,12 +314,12 @@ def test_who_asks_what_is_open_shares_one_read(client: TxnClient, monkeypatch: p
     combined = client.store.combined["get_open_txns_req"]
     assert combined is client.store.combined["get_open_txns"]
     with count_statements(client.database) as seen:
-        answers = combined.carry_out(requests)
+        answers = combined.execute(requests)
     assert answers == [client.store.get_open_txns(), *map(client.store.get_open_txns_req, requests[1:])]
     assert seen.count == 1, seen.statements
     with monkeypatch.context() as patch:
         patch.setattr(snapshots, "read_snapshot", lambda *arguments, **options: 1 // 0)
-        assert combined.carry_out(requests) is None
+        assert combined.execute(requests) is None
 
 
 def test_a_conflict_within_a_batch_is_one(client: TxnClient) -> None:
@@ -394,12 +394,12 @@ def test_round_trips_of_a_batch(initialized_database_url: str, kind: str) -> Non
     try:
         with closing(Database(url)) as database:
             client = TxnClient(TxnStore(database, MessageBuilder(), clock=ManualClock()), database)
-            carry_out = client.store.combined["commit_txn"].carry_out
+            execute = client.store.combined["commit_txn"].execute
             requested: dict[int, list[list[bytes]]] = {2: [], 7: []}
             for count in (2, 7, 2, 7, 2, 7):
                 requests = _batch(client, kind, count)
                 relay.begin()
-                outcomes = carry_out(requests)
+                outcomes = execute(requests)
                 requested[count].append(relay.questions())
                 assert outcomes is not None
                 assert not [one for one in outcomes if isinstance(one, Exception)]
@@ -415,7 +415,7 @@ def test_a_batch_takes_fewer_statements_than_its_requests(client: TxnClient, kin
     count = 8
     requests = _batch(client, kind, count)
     with count_statements(client.database) as seen:
-        outcomes = client.store.combined["open_txns"].carry_out(requests)
+        outcomes = client.store.combined["open_txns"].execute(requests)
     assert outcomes is not None
     most = {"open": 5, "allocate": 3 + count, "allocate of many tables": 7, "commit": 6, "commit of inserts": 8}
     limit = most.get(kind, 5 + 7 + 8)
@@ -434,12 +434,12 @@ def test_ids_of_the_log_are_at_hand_for_batches_of_any_size(client: TxnClient) -
     """They were allocated one batch at a time, inside its transaction, once fewer remained than a batch needs."""
     if client.database.is_sqlite:
         pytest.skip("there all ids are taken inside of the transaction")
-    carry_out = client.store.combined["open_txns"].carry_out
+    execute = client.store.combined["open_txns"].execute
     events = 0
     with count_statements(client.database) as seen:
         while events < 1_100:
             for count in (3, 7, 30):
-                carry_out([opening_of("u")] * count)
+                execute([opening_of("u")] * count)
                 events += count
     assert len(client.events()) == events
     assert 1 <= sum("SEQUENCE_TABLE" in one for one in seen.statements) <= 2, "blocks of a thousand"
@@ -461,7 +461,7 @@ def test_kinds_that_share_a_transaction_leave_what_they_leave_one_after_the_othe
             requests = [*openings, *allocations, *commits]
             random.Random(1).shuffle(requests)
             if is_batch:
-                outcomes = client.store.combined["open_txns"].carry_out(requests)
+                outcomes = client.store.combined["open_txns"].execute(requests)
                 assert outcomes is not None
             else:
                 requests.sort(key=_turn)
@@ -528,7 +528,7 @@ def test_one_that_fails_among_all_kinds_fails_alone(client: TxnClient) -> None:
         AllocateTableWriteIdsRequest("d", "never written", txnIds=[writer]),
         AllocateTableWriteIdsRequest("d", "t", txnIds=[alive]),
     ]
-    outcomes = client.store.combined["open_txns"].carry_out(requests)
+    outcomes = client.store.combined["open_txns"].execute(requests)
     assert outcomes is not None
     assert [type(one).__name__ for one in outcomes] == [
         "OpenTxnsResponse",

@@ -337,7 +337,7 @@ def test_a_commit_leaves_no_component_whatever_it_is_of(client: TxnClient, txn_t
     txn_id = client.open(txn_type)
     store.update_compactor_state(entry, txn_id)
     if is_combined:
-        assert store.combined["commit_txn"].carry_out([CommitTxnRequest(txn_id), CommitTxnRequest(client.open())])
+        assert store.combined["commit_txn"].execute([CommitTxnRequest(txn_id), CommitTxnRequest(client.open())])
     else:
         client.commit(txn_id)
     assert client.count(TXN_COMPONENTS) == 0

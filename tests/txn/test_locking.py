@@ -210,7 +210,7 @@ def test_a_number_below_all_ids_is_no_transaction(client: TxnClient, txn_id: int
     with pytest.raises(NoSuchTxnException, match=f"No such transaction txnid:{txn_id}"):
         client.store.lock(request)
     good = LockRequest([component(LockType.EXCLUSIVE, "u")], None, "u", "h")
-    refused, given = client.store.combined["lock"].carry_out([request, good]) or ()
+    refused, given = client.store.combined["lock"].execute([request, good]) or ()
     assert isinstance(refused, NoSuchTxnException)
     assert given.state == LockState.ACQUIRED
     assert client.lock(component(LockType.EXCLUSIVE)).state == LockState.ACQUIRED

@@ -409,7 +409,7 @@ def test_a_number_that_names_no_type_is_none(client: TxnClient, number: int) -> 
     ids = [client.open(number) for _ in range(3)]
     assert {kind for (kind,) in client.rows(TXNS, "TXN_TYPE")} - {None} == {TxnType.DEFAULT}
     client.commit(ids[0])
-    ended = client.store.combined["commit_txn"].carry_out([CommitTxnRequest(txnid=one) for one in ids[1:]])
+    ended = client.store.combined["commit_txn"].execute([CommitTxnRequest(txnid=one) for one in ids[1:]])
     assert ended == [None, None]
     assert [kind for kind, _ in client.events()] == ["OPEN_TXN"] * 3 + ["COMMIT_TXN"] * 3
 

@@ -270,8 +270,8 @@ class HttpLayer(Layer):
             self._refuse(_Refusal(503, upper.one_way_refusal))
             return
         # A one-way call may end the conversation: fb303's `shutdown` does.
-        is_carried_out = bool(self._body_bytes) and self._is_done_with_what_came() and not upper.has_more()
-        self._answer_that_is_owed(200 if is_carried_out else 503)
+        is_executed = bool(self._body_bytes) and self._is_done_with_what_came() and not upper.has_more()
+        self._answer_that_is_owed(200 if is_executed else 503)
         self._closing = True
         self._stop_timer()
         self._lower.close()

@@ -51,15 +51,15 @@ Plan = Generator[Sequence[PlannedQuery], Sequence[Rows], T]
 _WAITING: Final = "hms_cache.waiting_plan"
 
 
-def carry_out(connection: Connection, plan: Plan[T]) -> T:
+def execute_plan(connection: Connection, plan: Plan[T]) -> T:
     """Runs the plan and returns its result. Raises what the plan raises, and what `Connection.execute` does."""
     waiting = connection.info.get(_WAITING)
     if waiting is not None:
-        return cast(T, _carry_out(connection, side_by_side(waiting(), plan))[1])
-    return _carry_out(connection, plan)
+        return cast(T, _execute_plan(connection, side_by_side(waiting(), plan))[1])
+    return _execute_plan(connection, plan)
 
 
-def _carry_out(connection: Connection, plan: Plan[T]) -> T:
+def _execute_plan(connection: Connection, plan: Plan[T]) -> T:
     try:
         queries = next(plan)
         while True:
@@ -86,7 +86,7 @@ def combine_with_next(connection: Connection, make: Callable[[], Plan[T]]) -> Ca
         if not found:
             if connection.info.get(_WAITING) is not kept:
                 raise RuntimeError("the connection was given back")
-            _carry_out(connection, kept())
+            _execute_plan(connection, kept())
         return found[0]
 
     return result

@@ -37,7 +37,7 @@ class Part(Protocol):
         ...
 
 
-def carry_out_parts(transaction: WriteTransaction, parts: Sequence[Part]) -> list[Sequence[Any]]:
+def execute_parts(transaction: WriteTransaction, parts: Sequence[Part]) -> list[Sequence[Any]]:
     """The outcomes of each part. Locks are taken, and rows written, in the order of the parts.
 
     Without events the last packet includes COMMIT: executing calls without events twice does no harm.

@@ -33,7 +33,7 @@ from hms_cache.store.engine.database import Database, features_of, read_log_end,
 from hms_cache.store.engine.dialects import CharacterCount
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.log_sessions import head_plan
-from hms_cache.store.engine.read_plans import PlannedQuery, carry_out, fetch, side_by_side
+from hms_cache.store.engine.read_plans import PlannedQuery, execute_plan, fetch, side_by_side
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import AUX_TABLE, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, PARTITION_EVENTS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -114,7 +114,7 @@ class NotificationLog:
             return self.head(), self.fetch(after_event_id, limit, known_event_id)
         with self._database.checking() as connection:
             first = _first_page_query(after_event_id, limit)
-            head, rows = carry_out(
+            head, rows = execute_plan(
                 connection, side_by_side(head_plan(connection, self._database.history_text), fetch(first))
             )
             after = [_LOG.EVENT_ID > after_event_id]

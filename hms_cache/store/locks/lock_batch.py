@@ -74,7 +74,7 @@ class LockBatch:
                 case _:
                     self._unlocked.setdefault(call.lockid, []).append(number)
 
-    def carry_out(self) -> list[Outcome]:
+    def execute(self) -> list[Outcome]:
         if self._unlocked:
             self._unlock()
         waiting = self._beat_and_find_waiting()

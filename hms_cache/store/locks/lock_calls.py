@@ -46,12 +46,12 @@ def may_combine(request: LockRequest | CheckLockRequest | UnlockRequest) -> bool
     return not isinstance(request, LockRequest) or len(request.component or ()) <= MAX_COMPONENTS_TOGETHER
 
 
-def carry_out_requests(
+def execute_requests(
     transaction: WriteTransaction,
     context: TxnContext,
     requests: Sequence[LockRequest | CheckLockRequest | UnlockRequest],
 ) -> list[Outcome]:
-    """Like `carry_out`, for unchecked requests: an invalid lock request fails by itself."""
+    """Like `execute`, for unchecked requests: an invalid lock request fails by itself."""
     outcomes: list[Outcome] = [None] * len(requests)
     calls: dict[int, LockCall] = {}
     for number, request in enumerate(requests):
@@ -59,16 +59,16 @@ def carry_out_requests(
             calls[number] = validated_lock_request(request) if isinstance(request, LockRequest) else request
         except (MetaException, NoSuchTxnException) as error:
             outcomes[number] = error
-    for number, outcome in zip(calls, carry_out(transaction, context, list(calls.values())), strict=True):
+    for number, outcome in zip(calls, execute(transaction, context, list(calls.values())), strict=True):
         outcomes[number] = outcome
     return outcomes
 
 
-def carry_out(transaction: WriteTransaction, context: TxnContext, calls: Sequence[LockCall]) -> list[Outcome]:
+def execute(transaction: WriteTransaction, context: TxnContext, calls: Sequence[LockCall]) -> list[Outcome]:
     """Returns the outcome of each call."""
     if supports_direct_statements(transaction.connection):
-        return LockPackets(transaction, calls).carry_out()
-    return LockBatch(transaction.connection, calls).carry_out()
+        return LockPackets(transaction, calls).execute()
+    return LockBatch(transaction.connection, calls).execute()
 
 
 def lock(transaction: WriteTransaction, context: TxnContext, request: LockRequest) -> LockResponse:
@@ -97,7 +97,7 @@ def unlock(transaction: WriteTransaction, context: TxnContext, request: UnlockRe
 def _alone(
     transaction: WriteTransaction, call: ValidatedLockRequest | CheckLockRequest | UnlockRequest
 ) -> LockResponse | None:
-    [outcome] = LockPackets(transaction, [call]).carry_out()
+    [outcome] = LockPackets(transaction, [call]).execute()
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

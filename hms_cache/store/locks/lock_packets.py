@@ -88,7 +88,7 @@ class LockPackets(LockBatch):
         self._writing: list[WritingTxn] = []
         self._stored: EarlierLocks | None = None
 
-    def carry_out(self) -> list[Outcome]:
+    def execute(self) -> list[Outcome]:
         packet = _Packet()
         if self._unlocked:
             given_back = {"lock_ids": sorted(self._unlocked)}

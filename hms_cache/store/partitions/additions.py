@@ -24,7 +24,7 @@ from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameter
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
-from hms_cache.store.engine.read_plans import carry_out, side_by_side
+from hms_cache.store.engine.read_plans import execute_plan, side_by_side
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
@@ -149,7 +149,7 @@ def _existing_names_and_deletions(
 
     Raises AlreadyExistsException if the database considers two different names equal: MySQL ignores trailing blanks.
     """
-    pairs, waiting = carry_out(
+    pairs, waiting = execute_plan(
         connection,
         side_by_side(by_name_plan(connection, table, names, is_exact=False), waiting_deletions_plan(connection)),
     )

@@ -16,7 +16,7 @@ from hms_cache.metadata.partition_names import PartitionNaming, escape_path_name
 from hms_cache.notifications.events import PartitionFiles
 from hms_cache.store.contract.partitions import ByPartialValues
 from hms_cache.store.engine.context import StoreContext
-from hms_cache.store.engine.read_plans import carry_out
+from hms_cache.store.engine.read_plans import execute_plan
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import insert_partitions, partitioned
@@ -109,7 +109,7 @@ def _release_places(
         for name, partition in moved.items()
         if partition.sd is not None and partition.sd.location
     ]
-    release_places(context, connection, table, places, carry_out(connection, waiting_deletions_plan(connection)))
+    release_places(context, connection, table, places, execute_plan(connection, waiting_deletions_plan(connection)))
 
 
 def _files(

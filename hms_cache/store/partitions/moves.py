@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.store.engine.context import StoreContext
-from hms_cache.store.engine.read_plans import carry_out
+from hms_cache.store.engine.read_plans import execute_plan
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.partitions.additions import (
@@ -117,7 +117,7 @@ def release_new_places(
         if new.sd is not None and new.sd.location and new.sd.location != place_of(old.partition)
     ]
     if moved:
-        waiting = carry_out(transaction.connection, waiting_deletions_plan(transaction.connection))
+        waiting = execute_plan(transaction.connection, waiting_deletions_plan(transaction.connection))
         release_places(context, transaction.connection, table, moved, waiting)
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, select
 from hms_cache.expressions import PartitionKey
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Plan, PlannedQuery, carry_out, fetch
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery, execute_plan, fetch
 from hms_cache.store.schema import DBS, PARTITION_KEYS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from hms_cache.values import frozen
@@ -68,7 +68,7 @@ _TABLE_QUERY = DirectQuery(_TABLE)
 
 def find_partitioned_table(connection: Connection, table: TableName) -> PartitionedTable:
     """Reads the table by name, in one statement. Raises NoSuchObjectException with `get_table`'s text."""
-    return carry_out(connection, partitioned_table_plan(table))
+    return execute_plan(connection, partitioned_table_plan(table))
 
 
 def partitioned_table_plan(table: TableName) -> Plan[PartitionedTable]:

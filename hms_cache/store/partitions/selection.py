@@ -38,7 +38,7 @@ from hms_cache.metadata.partition_names import (
 from hms_cache.store.contract import partitions as contract
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.direct_statements import CHARACTERS_OF_A_PACKET, DirectQuery
-from hms_cache.store.engine.read_plans import Plan, PlannedQuery, carry_out, fetch
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery, execute_plan, fetch
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.text_orders import NameOrder, in_order_of_ascii, name_orders
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS
@@ -85,7 +85,7 @@ def select_for_write(
     connection: Connection, table: PartitionedTable, selection: contract.PartitionSelection, context: StoreContext
 ) -> SelectedPartitions:
     """Resolves the selection of a write, with the statements of `selection_plan`."""
-    return carry_out(connection, selection_plan(connection, table, selection, context=context, is_write=True))
+    return execute_plan(connection, selection_plan(connection, table, selection, context=context, is_write=True))
 
 
 def select_by_each(
@@ -100,7 +100,7 @@ def select_by_each(
     if not each:
         return []
     any_of_them = replace(each[0], root=BoundOr(tuple(one.root for one in each)))
-    candidates = _pairs(carry_out(connection, fetch(_narrowing(connection, table, any_of_them))))
+    candidates = _pairs(execute_plan(connection, fetch(_narrowing(connection, table, any_of_them))))
     candidates.sort(key=_name)
     columns = _key_columns(connection, table, any_of_them, candidates)
     selected: list[SelectedPartitions] = []
@@ -311,7 +311,7 @@ def partitions_by_name(
 
     If `is_exact` is false, also names that only the database considers equal: MySQL ignores trailing blanks.
     """
-    return carry_out(connection, by_name_plan(connection, table, names, is_exact=is_exact))
+    return execute_plan(connection, by_name_plan(connection, table, names, is_exact=is_exact))
 
 
 def by_name_plan(

@@ -12,7 +12,7 @@ from typing import cast
 from sqlalchemy import Connection, bindparam, select
 
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import PlannedQuery, carry_out, fetch, side_by_side
+from hms_cache.store.engine.read_plans import PlannedQuery, execute_plan, fetch, side_by_side
 from hms_cache.store.rows.table_rows import TableRow, read_table, table_plan
 from hms_cache.store.schema import DBS, TBLS
 
@@ -51,7 +51,7 @@ def _read_locked(
     """In one round trip: each statement sees what was committed before it began, so the table is read in its state
     after the lock was acquired. The row cannot be dropped or renamed between the statements."""
     names = {"catalog": catalog, "database": database, "table": table}
-    locked, found = carry_out(
+    locked, found = execute_plan(
         connection,
         side_by_side(
             fetch(PlannedQuery(locking, names, compares_texts=True)), table_plan(connection, catalog, database, table)

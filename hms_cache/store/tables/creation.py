@@ -18,7 +18,7 @@ from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.errors import RetryableConflict
-from hms_cache.store.engine.read_plans import Plan, PlannedQuery, carry_out, fetch, side_by_side
+from hms_cache.store.engine.read_plans import Plan, PlannedQuery, execute_plan, fetch, side_by_side
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.objects.constraints import add_constraints_of_new_table
@@ -148,7 +148,7 @@ class TableCreation(PartOfStore):
             raise InvalidObjectException(f"database {name.in_database.as_sent}")
         if database.database.type == DatabaseType.REMOTE:
             raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
-        taken, waiting = carry_out(
+        taken, waiting = execute_plan(
             connection,
             side_by_side(_table_id_plan(database.database_id, table.tableName), waiting_deletions_plan(connection)),
         )
@@ -252,7 +252,7 @@ def _with_suffix(location: Location, table: Table) -> Location:
 
 def table_id_of(connection: Connection, database_id: int, name: str) -> int | None:
     """TBL_ID of a table of the database; None if it does not exist."""
-    return carry_out(connection, _table_id_plan(database_id, name))
+    return execute_plan(connection, _table_id_plan(database_id, name))
 
 
 def _table_id_plan(database_id: int, name: str) -> Plan[int | None]:

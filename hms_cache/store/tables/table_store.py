@@ -14,7 +14,7 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.tables import TableReads
 from hms_cache.store.engine.context import StoreContext
-from hms_cache.store.engine.read_plans import carry_out
+from hms_cache.store.engine.read_plans import execute_plan
 from hms_cache.store.engine.text_conditions import may_match
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.rows.database_rows import read_database_id
@@ -53,7 +53,7 @@ class StoredTables(TableReads):
         view."""
 
         def read(connection: Connection) -> Table:
-            found = _required(carry_out(connection, table_plan(connection, *table)), table)
+            found = _required(execute_plan(connection, table_plan(connection, *table)), table)
             check_table_statistics(connection, found.table, version.valid_write_ids)
             if statistics_engine is not None:
                 # After `check_table_statistics`: it removes claims about statistics that the reader must not trust.

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from hms_cache.clock import stored_s
 from hms_cache.store.engine.direct_statements import Statement, supports_direct_statements
-from hms_cache.store.engine.shared_packets import carry_out_parts
+from hms_cache.store.engine.shared_packets import execute_parts
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
@@ -160,7 +160,7 @@ def commit_each(
     open. Raises WriteConflict: then nothing may be committed.
     """
     if supports_direct_statements(transaction.connection):
-        [outcomes] = carry_out_parts(transaction, [Commits(transaction, context, requests)])
+        [outcomes] = execute_parts(transaction, [Commits(transaction, context, requests)])
         return list(outcomes)
     connection = transaction.connection
     marked = mark_all_committed(connection, context, {request.txnid for request in requests})

@@ -19,7 +19,7 @@ from hms_cache.store.engine.direct_statements import (
     execute_directly,
     supports_direct_statements,
 )
-from hms_cache.store.engine.shared_packets import carry_out_parts
+from hms_cache.store.engine.shared_packets import execute_parts
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXN_LOCK_TBL, TXNS
 from hms_cache.store.transactions.codes import TXN_OPEN
@@ -89,7 +89,7 @@ def open_one_each(
     """Like `open_txns` for requests of one transaction each (`opens_single`), in their order; set-wise on MySQL."""
     if not supports_direct_statements(transaction.connection):
         return [open_txns(transaction, context, request) for request in requests]
-    [opened] = carry_out_parts(transaction, [Openings(transaction, context, requests)])
+    [opened] = execute_parts(transaction, [Openings(transaction, context, requests)])
     return list(opened)
 
 

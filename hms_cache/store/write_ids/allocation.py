@@ -41,7 +41,7 @@ from hms_cache.store.engine.direct_statements import (
 )
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.log_writes import ALLOCATE_FOR_LAST_ROW
-from hms_cache.store.engine.shared_packets import carry_out_parts
+from hms_cache.store.engine.shared_packets import execute_parts
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
 from hms_cache.store.transactions.abort_reasons import ABORTED_AS_REPLICATED_WRITE_ID
@@ -147,7 +147,7 @@ def allocate_for_one_each(
     """
     connection = transaction.connection
     if supports_direct_statements(connection):
-        [answers] = carry_out_parts(transaction, [Allocations(transaction, context, requests)])
+        [answers] = execute_parts(transaction, [Allocations(transaction, context, requests)])
         return list(answers)
     requested = [_writer_of(request) for request in requests]
     given = _allocate_for_each(connection, sorted(set(requested)))

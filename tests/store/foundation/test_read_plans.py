@@ -21,8 +21,8 @@ from hms_cache.store.engine.read_plans import (
     PlannedQuery,
     Rows,
     attempt,
-    carry_out,
     combine_with_next,
+    execute_plan,
     fetch,
     fetch_together,
     forget_waiting,
@@ -69,7 +69,7 @@ def write(database: Database, *keys: str, values: Sequence[str] = AWKWARD) -> No
 
 
 def counted(connection: Connection) -> int:
-    return int(carry_out(connection, fetch(PlannedQuery(COUNT, {})))[0].found)
+    return int(execute_plan(connection, fetch(PlannedQuery(COUNT, {})))[0].found)
 
 
 def test_rows_are_those_that_sqlalchemy_answers(initialized_database: Database) -> None:
@@ -109,7 +109,9 @@ def test_plans_side_by_side_take_as_many_round_trips_as_the_longest(initialized_
         yield []  # makes it a generator
 
     with initialized_database.loading() as connection, count_statements(initialized_database) as seen:
-        found = carry_out(connection, side_by_side(rounds(1), rounds(3), nothing(), side_by_side(rounds(2), rounds(0))))
+        found = execute_plan(
+            connection, side_by_side(rounds(1), rounds(3), nothing(), side_by_side(rounds(2), rounds(0)))
+        )
     assert found == ([2], [2, 2, 2], "nothing", ([2, 2], []))
     assert seen.count == (12 if initialized_database.is_sqlite else 3)
 
@@ -132,7 +134,7 @@ def test_all_rounds_show_one_moment(initialized_database: Database) -> None:
             connection.commit()
 
     with initialized_database.loading() as connection:
-        assert carry_out(connection, plan()) == [0, 0, 0]
+        assert execute_plan(connection, plan()) == [0, 0, 0]
     with initialized_database.loading() as connection:
         assert counted(connection) == (0 if initialized_database.is_sqlite else 3), "and the next one the next"
 
@@ -155,14 +157,14 @@ def test_what_is_attempted_goes_on_beside_and_tells_its_error(initialized_databa
         raise ValueError("of the assumption")
 
     def work(connection: Connection) -> tuple[Any, ...]:
-        return carry_out(connection, side_by_side(attempt(failing()), attempt(rounds(2)), rounds(1)))
+        return execute_plan(connection, side_by_side(attempt(failing()), attempt(rounds(2)), rounds(1)))
 
     wrong, right, beside = run_read(initialized_database, work)
     with pytest.raises(ValueError, match="of the assumption"):
         wrong.result()
     assert right.result() == [0, 0] and beside == [0]
     with pytest.raises(ValueError, match="of the assumption"):
-        run_read(initialized_database, lambda connection: carry_out(connection, side_by_side(rounds(1), failing())))
+        run_read(initialized_database, lambda connection: execute_plan(connection, side_by_side(rounds(1), failing())))
 
 
 def test_what_the_database_refuses_is_no_outcome_of_an_attempt(initialized_database: Database) -> None:
@@ -173,7 +175,7 @@ def test_what_the_database_refuses_is_no_outcome_of_an_attempt(initialized_datab
         connection.execute(BROKEN.statement)
 
     with pytest.raises(DBAPIError, match="no_such_function"), initialized_database.loading() as connection:
-        carry_out(connection, side_by_side(attempt(inline(connection)), rounds(3)))
+        execute_plan(connection, side_by_side(attempt(inline(connection)), rounds(3)))
     assert run_read(initialized_database, counted) == 0
 
 
@@ -187,9 +189,9 @@ def test_a_plan_waits_for_one_that_asks_something(initialized_database: Database
     with initialized_database.loading() as connection, count_statements(initialized_database) as seen:
         waiting = combine_with_next(connection, lambda: rounds(1))
         with pytest.raises(ValueError, match="bad"):
-            carry_out(connection, bad())
-        assert carry_out(connection, rounds(1)) == waiting() == [0]
-        carry_out(connection, rounds(1))
+            execute_plan(connection, bad())
+        assert execute_plan(connection, rounds(1)) == waiting() == [0]
+        execute_plan(connection, rounds(1))
     assert seen.count == (6 if initialized_database.is_sqlite else 2)
 
 
@@ -197,7 +199,7 @@ def test_a_plan_waits_for_the_next_one(initialized_database: Database) -> None:
     with initialized_database.loading() as connection:
         with count_statements(initialized_database) as seen:
             waiting = combine_with_next(connection, lambda: rounds(1))
-            assert carry_out(connection, rounds(2)) == [0, 0] and waiting() == waiting() == [0]
+            assert execute_plan(connection, rounds(2)) == [0, 0] and waiting() == waiting() == [0]
         assert seen.count == (6 if initialized_database.is_sqlite else 2)
         assert combine_with_next(connection, lambda: rounds(1))() == [0], "by itself"
         left = combine_with_next(connection, lambda: rounds(1))
@@ -206,7 +208,7 @@ def test_a_plan_waits_for_the_next_one(initialized_database: Database) -> None:
             left()
         failing = combine_with_next(connection, lambda: rounds(1))
         with pytest.raises(ValueError, match="late"):
-            carry_out(connection, late())
+            execute_plan(connection, late())
         assert failing() == [0], "its answer came with what the other one failed on"
 
 
@@ -261,13 +263,13 @@ def test_a_connection_that_breaks_is_asked_again_on_another(initialized_database
 
     def work(connection: Connection) -> Rows:
         tries.append(1)
-        found = carry_out(connection, rounds(1))
+        found = execute_plan(connection, rounds(1))
         if len(tries) == 1:
             driver: Any = connection.connection.dbapi_connection
             with socket.socket(fileno=driver.fileno() if hasattr(driver, "fileno") else driver._sock.fileno()) as sock:
                 sock.shutdown(socket.SHUT_RDWR)
                 sock.detach()
-        return found + carry_out(connection, rounds(1))
+        return found + execute_plan(connection, rounds(1))
 
     assert run_read(initialized_database, work) == [1, 1]
     assert len(tries) == 2
@@ -296,7 +298,7 @@ def test_answers_that_break_off_anywhere_are_asked_for_again(initialized_databas
         return [*found, *([one.PROPERTY_KEY for one in rows] for rows in rest)]
 
     def read(database: Database) -> list[list[str]]:
-        return run_read(database, lambda connection: carry_out(connection, plan()))
+        return run_read(database, lambda connection: execute_plan(connection, plan()))
 
     relay = Relay(url.port or 0)
     through = url.set(host="127.0.0.1", port=relay.port).render_as_string(hide_password=False)

@@ -22,7 +22,7 @@ from hms_cache.store.contract.partitions import (
 )
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import carry_out
+from hms_cache.store.engine.read_plans import execute_plan
 from hms_cache.store.partitions import joined_names
 from hms_cache.store.partitions import reads as partition_reads
 from hms_cache.store.partitions import selection as partition_selection
@@ -190,7 +190,7 @@ def test_a_server_that_cuts_lists_short(unmanaged: PartitionCatalog) -> None:
             rows = partition_reads.read_partition_rows(
                 connection, header, partition_selection.SelectedPartitions(None, None)
             )
-            names = carry_out(connection, names_of_all_plan(connection, header))
+            names = execute_plan(connection, names_of_all_plan(connection, header))
             connection.exec_driver_sql("SET SESSION group_concat_max_len=16777216")
         assert partition_reads.partitions_of_rows(rows) == expected
         assert names == rows.names
@@ -203,7 +203,7 @@ def test_all_names_come_as_one_text_unless_it_does_not_add_up(unmanaged: Partiti
     catalog.create_table()
     with catalog.database.loading() as connection:
         header = find_partitioned_table(connection, TableName(*T))
-        assert carry_out(connection, names_of_all_plan(connection, header)) == []
+        assert execute_plan(connection, names_of_all_plan(connection, header)) == []
     values = ["a ", "a", "A", "\x01", "\x02", "a,b", "\t", "%", "é"]
     catalog.writes.add_partitions(TableName(*T), [partition(value, "1") for value in values])
     for has_separator in (False, True):
@@ -212,7 +212,7 @@ def test_all_names_come_as_one_text_unless_it_does_not_add_up(unmanaged: Partiti
                 change = update(PARTITIONS).where(PARTITIONS.c.PART_NAME == "dt=a,b/hr=1")
                 connection.execute(change.values(PART_NAME="dt=a\x01b/hr=1"))
         with catalog.database.loading() as connection, count_statements(catalog.database) as seen:
-            names = carry_out(connection, names_of_all_plan(connection, header))
+            names = execute_plan(connection, names_of_all_plan(connection, header))
             assert names == sorted(name for _, name in partition_selection.all_names(connection, header))
             assert len(names) == len(values)
             assert any("\x01" in name for name in names) == has_separator
@@ -233,7 +233,7 @@ def test_names_that_are_too_long_for_one_text_come_in_several(
     with catalog.database.loading() as connection:
         header = find_partitioned_table(connection, TableName(*T))
         with count_statements(catalog.database) as seen:
-            names = carry_out(connection, names_of_all_plan(connection, header))
+            names = execute_plan(connection, names_of_all_plan(connection, header))
             assert names == sorted(f"dt={number}/hr=1" for number in range(23))
         assert seen.count == 2
 

@@ -18,7 +18,7 @@ from hms_cache.store.contract.partitions import (
     PartitionQuery,
     PartitionSelection,
 )
-from hms_cache.store.engine.read_plans import carry_out
+from hms_cache.store.engine.read_plans import execute_plan
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partition_store import StoredPartitions
 from hms_cache.store.partitions import table_guesses
@@ -112,7 +112,7 @@ def test_a_wrong_guess_changes_no_answer(change: Callable[[PartitionCatalog], No
     catalog.create_table()
     catalog.writes.add_partitions(T, [partition("a", "1"), partition("a", "2"), partition("b", "2")])
     with catalog.database.loading() as connection:
-        guessed = carry_out(connection, partitioned_table_plan(T))
+        guessed = execute_plan(connection, partitioned_table_plan(T))
     change(catalog)
     for selection in SELECTIONS:
         expected = answers(StoredPartitions(catalog.context), selection)
@@ -142,7 +142,7 @@ def test_what_is_remembered_is_bounded(catalog: PartitionCatalog, monkeypatch: p
     monkeypatch.setattr(table_guesses, "MAX_REMEMBERED", 3)
     catalog.create_table()
     with catalog.database.loading() as connection:
-        table = carry_out(connection, partitioned_table_plan(T))
+        table = execute_plan(connection, partitioned_table_plan(T))
     known = TableGuesses()
     names = [TableName("hive", "d", f"t{number}") for number in range(5)]
     for name in names:
