@@ -42,7 +42,7 @@ class EventRoutes:
         poller = self._sources.poller
         if poller is None:
             return PlainTextResponse(f"there is no cache: {self._sources.cache_off_reason}\n", 409)
-        own = await run_in_threadpool(self._carry_out, poller, request)
+        own = await run_in_threadpool(self._execute, poller, request)
         others = await self._siblings.query_all(request) if own.status_code not in (400, 404) else {}
         if not others:
             return own
@@ -53,7 +53,7 @@ class EventRoutes:
         body = {"status": first["status"], "reason": first["reason"], "workers": dict(sorted(answers.items()))}
         return JSONResponse(body, 200 if agreed else 502)
 
-    def _carry_out(self, poller: Poller, request: Request) -> Response:
+    def _execute(self, poller: Poller, request: Request) -> Response:
         name, by = request.path_params["command"], requester(request)
         operation = self._sources.operations.begin("command", f"events {name}", str(request.query_params), by)
         outcome = "ok"
