@@ -55,7 +55,7 @@ def named(name: str | None, partition: str | None) -> dict[str, str]:
     return query
 
 
-def _carry_out(command: str, query: dict[str, Any], management: str, token_file: Path, as_json: bool) -> None:
+def _run_command(command: str, query: dict[str, Any], management: str, token_file: Path, as_json: bool) -> None:
     """Sends the command and shows its progress. Ends the program with the command's exit status if it failed."""
     given = {name: value for name, value in query.items() if value is not None}
     url = f"{management}/commands/{command}" + (f"?{urlencode(given, errors='surrogateescape')}" if given else "")
@@ -143,7 +143,7 @@ def _memory_command(name: str, help_text: str) -> click.Command:
     def command(
         *, subject: str | None, partition: str | None, as_json: bool, management: str, token_file: Path
     ) -> None:
-        _carry_out(name, named(subject, partition), management, token_file, as_json)
+        _run_command(name, named(subject, partition), management, token_file, as_json)
 
     return command
 
@@ -177,7 +177,7 @@ def sync(
     Exit status 1 if that takes longer than --wait.
     """
     query = named(subject, None) | {"wait_s": wait, "event_id": event_id}
-    _carry_out("sync", query, management, token_file, as_json)
+    _run_command("sync", query, management, token_file, as_json)
 
 
 @click.command()
@@ -192,7 +192,7 @@ def verify(
 
     Changes nothing. Exit status 1 if there is a difference.
     """
-    _carry_out("verify", named(subject, None) | {"sample": sample, "seed": seed}, management, token_file, as_json)
+    _run_command("verify", named(subject, None) | {"sample": sample, "seed": seed}, management, token_file, as_json)
 
 
 COMMANDS: tuple[click.Command, ...] = (flush, refresh, warm, sync, verify)

@@ -97,9 +97,9 @@ def _interrupt(*_: object) -> None:
 @click.argument("order", type=click.Path(path_type=Path))
 def _step(order: Path) -> None:
     """Run one step of a plan, in the process that `run` started for it."""
-    from hms_cache.jobs.schedule.step import carry_out
+    from hms_cache.jobs.schedule.step import run_step
 
-    sys.exit(carry_out(order))
+    sys.exit(run_step(order))
 
 
 @click.command(cls=_Jobs)

@@ -86,7 +86,7 @@ class StepProcess:
         return self._process.returncode, report, tail
 
 
-def carry_out(order: Path) -> int:
+def run_step(order: Path) -> int:
     """In the step's own process: runs the job that the file names and writes its result. Returns the exit status."""
     from contextlib import nullcontext
 

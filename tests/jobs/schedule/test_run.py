@@ -178,7 +178,7 @@ def watched() -> str:
     program = (
         "import os, sys, time; from hms_cache.jobs.schedule import step; from hms_cache.jobs.frame.job import Job; "
         "open(sys.argv[3] + '.pid', 'w').write(str(os.getpid())); Job.run = lambda *a, **k: time.sleep(600); "
-        "from pathlib import Path; step.carry_out(Path(sys.argv[3]))"
+        "from pathlib import Path; step.run_step(Path(sys.argv[3]))"
     )
     return json.dumps([sys.executable, "-c", program])
 
