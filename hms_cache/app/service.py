@@ -83,7 +83,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest,
 
 _log = logging.getLogger(__name__)
 
-#: In addition to ``server.drain_timeout_s``: time to close connections that were cut off, and to write the audit log.
+#: In addition to ``server.drain_timeout_s``: time to close connections of interrupted calls and to write the audit log.
 _STOP_MARGIN_S = 10.0
 
 #: When the server stops, a database connection that is held this long probably waits for a statement, whose time limit
@@ -159,7 +159,7 @@ class Service:
         with ExitStack() as starting:
             database = self._database or open_database(self._settings, self.metrics.database)
             starting.callback(database.close)
-            cutting = BackgroundTask("hms-cut-off", partial(_cut_off, database))
+            cutting = BackgroundTask("hms-interrupt", partial(_interrupt_stuck, database))
             starting.callback(cutting.stop, 2 * _STUCK_S)
             show_unannounced(database, self.metrics.lease)
             with refusals_explained():
@@ -361,7 +361,7 @@ class Service:
             slow_call_s=self._settings.log.slow_call_s,
             max_connections=max_connections,
             on_transaction_thread=database.use_reserved_places,
-            connections=database.held,
+            connections=database.thread_connections,
             observe_wait=self.metrics.server.observe_wait,
             authorizer=self._authorizer,
             loads=self.metrics.loads,
@@ -456,8 +456,8 @@ class Service:
         metrics.check_requests.set_function(lambda: cache.check.requests + hot.requests)
 
 
-def _cut_off(database: Database) -> float:
-    database.held.cut_off_stuck(_STUCK_S)
+def _interrupt_stuck(database: Database) -> float:
+    database.thread_connections.interrupt_stuck(_STUCK_S)
     return _STUCK_S / 10
 
 

@@ -61,13 +61,13 @@ class Group:
 class Connections(Protocol):
     """The database connections that threads use."""
 
-    def cut_off(self, thread: int) -> bool:
+    def interrupt(self, thread: int) -> bool:
         """Aborts what the thread with this identifier waits for in the database, and denies it the database until its
         call has ended. False: it holds no connection."""
         ...
 
     def call_ended(self, thread: int) -> None:
-        """The call of a thread that was cut off has ended."""
+        """The call of a thread that was interrupted has ended."""
         ...
 
 
@@ -276,7 +276,7 @@ class ThreadPool:
             for group in [one for one, by in self._executing.items() if by == thread]:
                 self._end_execution(group)
             # Under the lock, so that the thread cannot begin another call meanwhile, whose connection would be closed.
-            cut = self._connections is not None and self._connections.cut_off(thread)
+            cut = self._connections is not None and self._connections.interrupt(thread)
         _log.warning(
             "a call of the pool %s is stuck; %s", self.name, "its connection is closed" if cut else "it holds none"
         )

@@ -304,7 +304,7 @@ def test_a_call_whose_time_is_up_in_the_queue_is_not_begun() -> None:
 def test_a_call_whose_time_was_up_before_it_had_a_connection_is_not_carried_out(initialized_database: Database) -> None:
     """Its client got an error. Another call that runs on the thread later is not affected."""
     database = initialized_database
-    pool = ThreadPool(1, connections=database.held)
+    pool = ThreadPool(1, connections=database.thread_connections)
     proceed, running = threading.Event(), threading.Event()
     failures = []
 
@@ -325,7 +325,7 @@ def test_a_call_whose_time_was_up_before_it_had_a_connection_is_not_carried_out(
     pool.join(MAX_WAIT_S)
     assert len(failures) == 1
     assert names_of_databases(database) == []
-    assert not database.held._given_up, "another thread may get the identifier"
+    assert not database.thread_connections._given_up, "another thread may get the identifier"
 
 
 def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:

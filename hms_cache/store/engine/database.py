@@ -47,10 +47,10 @@ from hms_cache.store.engine.drivers.sessions import Sessions
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.events import CommitListener, WriteGuard
 from hms_cache.store.engine.features import SchemaFeatures, read_features
-from hms_cache.store.engine.held_connections import HeldConnections, make_final
 from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept_history, last_event_id, read_head
 from hms_cache.store.engine.sequences import IdBlocks
 from hms_cache.store.engine.statement_cache import StatementCache
+from hms_cache.store.engine.thread_connections import ThreadConnections, make_final
 
 #: Key in a pooled connection's info: the `Database` that it belongs to.
 _OWNER = "hms_cache.database"
@@ -130,7 +130,7 @@ class Database:
         self._features: SchemaFeatures | None = None
         self._in_use = threading.BoundedSemaphore(self.settings.pool_size)
         self._reserved = threading.BoundedSemaphore(reserved_places)
-        self.held = HeldConnections()
+        self.thread_connections = ThreadConnections()
         """Connections in transactions, by the threads that hold them."""
         self._write_turn = threading.BoundedSemaphore(1)
         self._holding = threading.local()
@@ -293,10 +293,10 @@ class Database:
         except PoolTimeout as error:
             raise self._no_connection() from error
         with connection:
-            # A position check is shared with other calls and never cut off: it has its own, short limit.
+            # A position check is shared with other calls and never interrupted: it has its own, short limit.
             is_held = engine is not self.check_engine
             if is_held:
-                self.held.record_checkout(connection)
+                self.thread_connections.record_checkout(connection)
             failure: BaseException | None = None
             try:
                 yield connection
@@ -304,11 +304,15 @@ class Database:
                 failure = error
                 raise
             finally:
-                was_cut = is_held and self.held.record_checkin(connection)
-                is_over = was_cut or not self.keeps_connections or (failure is not None and _driver_closed(connection))
+                was_interrupted = is_held and self.thread_connections.record_checkin(connection)
+                is_over = (
+                    was_interrupted
+                    or not self.keeps_connections
+                    or (failure is not None and _driver_closed(connection))
+                )
                 if is_over and not connection.closed:
                     connection.invalidate()
-                if was_cut:
+                if was_interrupted:
                     make_final(failure)
 
     @contextmanager
@@ -361,7 +365,7 @@ class Database:
         record.info[_OWNER] = self
 
     def _count(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
-        self.held.require_not_cut_off(connection)
+        self.thread_connections.require_not_interrupted(connection)
         if statement not in _TRANSACTION_CONTROL:
             self.statements.add()
         call_context.statement_sent()

@@ -14,7 +14,7 @@ class DatabaseUnavailable(DatabaseUnavailableError):
 
     ``connection_lost`` is true if an open connection broke: the database has rolled back its transaction, unless COMMIT
     was under way, and the transaction may run again on a new connection. It is false if this server itself closed the
-    connection because the call was given up (`HeldConnections.cut_off`).
+    connection because the call was given up (`ThreadConnections.interrupt`).
     """
 
     def __init__(self, message: str, *, connection_lost: bool = False) -> None:

@@ -403,7 +403,7 @@ def _write_once(
             transaction.write_events(stored_s(database.clock.epoch_s()))
             if transaction.has_events:  # not for the server's own maintenance
                 crash_point(CrashPoint.BEFORE_COMMIT)
-            database.held.require_not_cut_off(connection)
+            database.thread_connections.require_not_interrupted(connection)
             _commit(transaction)
             if transaction.has_events:
                 crash_point(CrashPoint.AFTER_COMMIT)

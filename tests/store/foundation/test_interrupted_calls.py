@@ -67,12 +67,12 @@ def test_a_thread_that_waits_for_the_database_is_cut_off(empty_database: Databas
     assert holding.wait(MAX_WAIT_S)
     identifier = thread.ident
     assert identifier is not None
-    while thread.is_alive() and database.held.cut_off(identifier):
+    while thread.is_alive() and database.thread_connections.interrupt(identifier):
         thread.join(0.2)
     thread.join(MAX_WAIT_S)
     assert not thread.is_alive()
     assert isinstance(outcome[0], Exception), outcome
-    assert not database.held.cut_off(identifier), "it holds nothing any more"
+    assert not database.thread_connections.interrupt(identifier), "it holds nothing any more"
     with database.loading() as connection:
         assert connection.exec_driver_sql("SELECT 1").scalar() == 1, "the pool gives no connection that was cut off"
 
@@ -104,7 +104,7 @@ def test_a_call_that_was_cut_off_is_not_begun_again(
     assert holding.wait(MAX_WAIT_S)
     while thread.is_alive() and len(runs) == 1:
         assert thread.ident is not None
-        database.held.cut_off(thread.ident)  # SQLite's statement may not have begun
+        database.thread_connections.interrupt(thread.ident)  # SQLite's statement may not have begun
         thread.join(0.2)
     thread.join(MAX_WAIT_S)
     assert not thread.is_alive()
@@ -135,7 +135,7 @@ def test_whatever_fails_on_a_connection_that_was_cut_off_is_its_end(
         nonlocal runs
         runs += 1
         if runs == 1:
-            assert database.held.cut_off(threading.get_ident())
+            assert database.thread_connections.interrupt(threading.get_ident())
             raise failure
 
     def fail_once(connection: Connection) -> None:
@@ -151,11 +151,15 @@ def test_whatever_fails_on_a_connection_that_was_cut_off_is_its_end(
     with pytest.raises(DatabaseUnavailable, match="given up"):
         run(database, fail_once)
     assert names_of_databases(database) == []
-    database.held.call_ended(threading.get_ident())
+    database.thread_connections.call_ended(threading.get_ident())
     runs = 0
     run(database, fail_once)
     assert runs == 2
-    assert not database.held._cut and not database.held._by_thread and not database.held._given_up
+    assert (
+        not database.thread_connections._interrupted
+        and not database.thread_connections._by_thread
+        and not database.thread_connections._given_up
+    )
 
 
 def test_a_commit_that_was_cut_off_stays_of_unknown_outcome(
@@ -166,7 +170,7 @@ def test_a_commit_that_was_cut_off_stays_of_unknown_outcome(
     def commit(transaction: Any) -> None:
         nonlocal commits
         commits += 1
-        assert database.held.cut_off(threading.get_ident())
+        assert database.thread_connections.interrupt(threading.get_ident())
         raise DatabaseUnavailable("it broke", connection_lost=True)
 
     monkeypatch.setattr(WriteTransaction, "commit", commit)
@@ -181,13 +185,13 @@ def test_a_call_that_was_given_up_before_it_had_a_connection_gets_none(
 ) -> None:
     """Whatever it waited for: otherwise, it would be executed after its client was told that it failed."""
     database, runs = initialized_database, []
-    assert not database.held.cut_off(threading.get_ident())
+    assert not database.thread_connections.interrupt(threading.get_ident())
     with pytest.raises(DatabaseUnavailable) as raised:
         run(database, runs.append)
     assert not raised.value.connection_lost
     assert runs == []
     assert names_of_databases(database) == []
-    database.held.call_ended(threading.get_ident())
+    database.thread_connections.call_ended(threading.get_ident())
     run(database, runs.append)
     assert len(runs) == 1
 
@@ -202,7 +206,7 @@ def test_a_call_that_was_given_up_between_two_attempts_has_no_second_one(
         runs.append(connection)
         raise RetryableConflict("a deadlock")
 
-    monkeypatch.setattr(database.retries, "add", lambda: database.held.cut_off(threading.get_ident()))
+    monkeypatch.setattr(database.retries, "add", lambda: database.thread_connections.interrupt(threading.get_ident()))
     with pytest.raises(DatabaseUnavailable):
         run(database, lose)
     assert len(runs) == 1
@@ -222,7 +226,7 @@ def test_a_write_that_was_given_up_between_two_statements_is_not_committed(
             add_database(transaction, "given_up")
         else:
             connection.execute(delete(schema.VERSION))
-        assert database.held.cut_off(threading.get_ident())
+        assert database.thread_connections.interrupt(threading.get_ident())
         if not is_last:
             later.append(connection.exec_driver_sql("SELECT 1").scalar())
 
