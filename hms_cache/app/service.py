@@ -392,10 +392,10 @@ class Service:
         metrics.displaced_connections.set_function(lambda: listener.admission.displaced)
         metrics.connections_limit.set(max_connections)
         metrics.timed_out_connections.include(lambda: {(kind,): n for kind, n in listener.timeouts.items()})
-        metrics.buffered_bytes.set_function(lambda: listener.buffers.held_bytes)
+        metrics.buffered_bytes.set_function(lambda: listener.buffers.used_bytes)
         metrics.buffer_budget_bytes.set(listener.buffers.limit_bytes)
-        metrics.connections_over_buffer_budget.set_function(lambda: listener.buffers.cut_off)
-        metrics.session_bytes.set_function(lambda: listener.session_budget.held_bytes)
+        metrics.connections_over_buffer_budget.set_function(lambda: listener.buffers.disconnected)
+        metrics.session_bytes.set_function(lambda: listener.session_budget.used_bytes)
         metrics.refused_session_changes.set_function(lambda: listener.session_budget.refused)
         for name, pool in server.pools.by_name.items():
             metrics.show_thread_pool(name.value, pool.load)

@@ -47,7 +47,7 @@ class Negotiation:
         self._buffer += data
 
     @property
-    def held_bytes(self) -> int:
+    def used_bytes(self) -> int:
         """Number of buffered bytes."""
         return len(self._buffer)
 

@@ -19,7 +19,7 @@ class Holder(Protocol):
     charged_since_s: float
     """When this became more than zero."""
 
-    def cut_off(self, reason: str) -> None:
+    def disconnect(self, reason: str) -> None:
         """Frees the bytes and closes the connection. `reason` is for the client, if it can be told."""
 
 
@@ -33,9 +33,9 @@ class BufferBudget:
 
     def __init__(self, limit_bytes: int, now_s: Callable[[], float]) -> None:
         self.limit_bytes = limit_bytes
-        self.held_bytes = 0
+        self.used_bytes = 0
         """Bytes of all holders, and of the requests whose calls are running."""
-        self.cut_off = 0
+        self.disconnected = 0
         """Connections that were closed because of the budget."""
         self._now_s = now_s
         self._holders: set[Holder] = set()
@@ -43,7 +43,7 @@ class BufferBudget:
     def charge(self, holder: Holder, size_bytes: int) -> None:
         """Sets the number of bytes that `holder` has. May close this connection or others."""
         before = holder.charged_bytes
-        self.held_bytes += size_bytes - before
+        self.used_bytes += size_bytes - before
         holder.charged_bytes = size_bytes
         if not size_bytes:
             self._holders.discard(holder)
@@ -51,31 +51,31 @@ class BufferBudget:
         if not before:
             holder.charged_since_s = self._now_s()
             self._holders.add(holder)
-        if size_bytes > before and self.held_bytes > self.limit_bytes:
+        if size_bytes > before and self.used_bytes > self.limit_bytes:
             self._relieve()
 
     def begin_request(self, size_bytes: int) -> bool:
         """A request's call begins. False if there is no room for it even after all other connections are closed."""
-        self.held_bytes += size_bytes
-        if self.held_bytes > self.limit_bytes:
+        self.used_bytes += size_bytes
+        if self.used_bytes > self.limit_bytes:
             self._relieve()
-            if self.held_bytes > self.limit_bytes:
-                self.held_bytes -= size_bytes
+            if self.used_bytes > self.limit_bytes:
+                self.used_bytes -= size_bytes
                 return False
         return True
 
     def end_request(self, size_bytes: int) -> None:
         """The call has ended."""
-        self.held_bytes -= size_bytes
+        self.used_bytes -= size_bytes
 
     def _relieve(self) -> None:
         now_s = self._now_s()
-        while self.held_bytes > self.limit_bytes and self._holders:
+        while self.used_bytes > self.limit_bytes and self._holders:
             # One millisecond at least, so that holders of the same turn of the loop are told apart by their size.
             holder = max(self._holders, key=lambda one: one.charged_bytes * (now_s - one.charged_since_s + 0.001))
-            self.cut_off += 1
+            self.disconnected += 1
             self.charge(holder, 0)
-            holder.cut_off(
+            holder.disconnect(
                 f"the server holds as many bytes of unfinished requests and untaken replies as it may: "
                 f"{self.limit_bytes} (setting server.buffer_budget_bytes); retry, or send less at a time"
             )

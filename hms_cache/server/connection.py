@@ -285,7 +285,7 @@ class Connection(asyncio.Protocol):
         self._cancel_timers()
         part_from(transport, self.connection_lost)
 
-    def cut_off(self, reason: str) -> None:
+    def disconnect(self, reason: str) -> None:
         """Closes at once, because its bytes are needed. A client that was sending is told, if its message can be
         answered."""
         self._listener.log_limited("closing the connection of %s: %s", self._address, reason)
@@ -576,11 +576,11 @@ class Connection(asyncio.Protocol):
 
     def _charge(self) -> None:
         """Reports to the budget how many bytes are held now."""
-        held_bytes = self._reader.held_bytes
+        used_bytes = self._reader.used_bytes
         if self._slow is not None:
-            held_bytes += self._slow.unsent_bytes
-        if held_bytes != self.charged_bytes:
-            self._listener.buffers.charge(self, held_bytes)
+            used_bytes += self._slow.unsent_bytes
+        if used_bytes != self.charged_bytes:
+            self._listener.buffers.charge(self, used_bytes)
 
     def _cancel_arrival_timer(self) -> None:
         if self._arrival is not None:

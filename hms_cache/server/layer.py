@@ -208,29 +208,29 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         if isinstance(self._upper, Layer):
             self._upper._follow_turns()
 
-    def _held_bytes(self) -> int:
+    def _used_bytes(self) -> int:
         """Received bytes that have not been handed on."""
         return sum(map(len, self._received))
 
     def _charge(self) -> None:
         """Reports to the budget how many bytes are held now."""
         if self._buffers is not None:
-            held_bytes = 0 if self._closing else self._held_bytes()
-            if held_bytes != self.charged_bytes:
-                self._buffers.charge(self, held_bytes)
+            used_bytes = 0 if self._closing else self._used_bytes()
+            if used_bytes != self.charged_bytes:
+                self._buffers.charge(self, used_bytes)
 
     def _stop_counting(self) -> None:
         """The client has gone, and the bytes that it sent are dropped."""
         if self._buffers is not None:
             self._buffers.charge(self, 0)
 
-    def cut_off(self, reason: str) -> None:
+    def disconnect(self, reason: str) -> None:
         """The bytes are needed by others. A derived class tells the client, if that is possible."""
-        self._log_cut_off(reason)
+        self._log_disconnect(reason)
         self._received.clear()
         self.abort()
 
-    def _log_cut_off(self, reason: str) -> None:
+    def _log_disconnect(self, reason: str) -> None:
         _limited_log.warning("closing the connection of %s: %s", self._address, reason)
 
     @property

@@ -221,7 +221,7 @@ class Listener:
         if not self.buffers.begin_request(request_bytes):
             self.refused_calls += 1
             return (
-                f"requests of calls in flight take {self.buffers.held_bytes} bytes, and this one {request_bytes} "
+                f"requests of calls in flight take {self.buffers.used_bytes} bytes, and this one {request_bytes} "
                 "(setting server.buffer_budget_bytes); retry"
             )
         self.in_flight += 1

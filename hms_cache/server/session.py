@@ -37,7 +37,7 @@ class SessionBudget:
     def __init__(self, max_session_bytes: int = 64 * 1024, budget_bytes: int = 64 * 1024 * 1024) -> None:
         self.max_session_bytes = max_session_bytes
         self.budget_bytes = budget_bytes
-        self.held_bytes = 0
+        self.used_bytes = 0
         self.refused = 0
 
 
@@ -57,7 +57,7 @@ class Session:
     variables: dict[str, str] = field(default_factory=dict)
     identifier: int = field(default_factory=lambda: next(_ids))
     closing: bool = False
-    held_bytes: int = 0
+    used_bytes: int = 0
     authenticated: bool = False
     principal: str | None = None
     """The name under which the client authenticated; None: it did not."""
@@ -126,8 +126,8 @@ class Session:
 
     def end(self) -> None:
         """The connection is closed. A running call keeps the values that it has read."""
-        self.budget.held_bytes -= self.held_bytes
-        self.held_bytes = 0
+        self.budget.used_bytes -= self.used_bytes
+        self.used_bytes = 0
 
     @staticmethod
     def _size(variables: dict[str, str]) -> int:
@@ -141,15 +141,15 @@ class Session:
                 f"user, groups and options of the connection would take {size_bytes} bytes; "
                 f"{budget.max_session_bytes} are allowed (setting server.max_session_bytes)"
             )
-        total_bytes = budget.held_bytes - self.held_bytes + size_bytes
-        if total_bytes > budget.budget_bytes and size_bytes > max(self.held_bytes, ALWAYS_KEPT_BYTES):
+        total_bytes = budget.used_bytes - self.used_bytes + size_bytes
+        if total_bytes > budget.budget_bytes and size_bytes > max(self.used_bytes, ALWAYS_KEPT_BYTES):
             budget.refused += 1
             raise MetaException(
-                f"users, groups and options of all connections take {budget.held_bytes} bytes, which is the limit "
+                f"users, groups and options of all connections take {budget.used_bytes} bytes, which is the limit "
                 "(setting server.sessions_budget_bytes); retry"
             )
-        budget.held_bytes = total_bytes
-        self.held_bytes = size_bytes
+        budget.used_bytes = total_bytes
+        self.used_bytes = size_bytes
 
 
 def _size_of(texts: tuple[str, ...]) -> int:

@@ -214,7 +214,7 @@ class MessageReader:
         return reread_bytes + len(self._data) - self._position + len(self._more)
 
     @property
-    def held_bytes(self) -> int:
+    def used_bytes(self) -> int:
         """Memory used by these bytes and by the decoded part of a long message."""
         if self._stream is not None:
             read_first_bytes = self._message.memory_bytes if self._rereads and self._message is not None else 0

@@ -74,7 +74,7 @@ def test_any_bytes_are_a_negotiation_or_an_authentication_error(pieces: list[byt
             negotiation.feed(piece)
             while negotiation.next_response() is not None:
                 pass
-            assert negotiation.held_bytes <= LimitsSettings().sasl_message_bytes + 5
+            assert negotiation.used_bytes <= LimitsSettings().sasl_message_bytes + 5
     except AuthenticationError as error:
         assert Negotiation.refusal(error)[0] in (3, 4)
 

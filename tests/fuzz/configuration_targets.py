@@ -98,7 +98,7 @@ def read_protected_frames(data: bytes) -> None:
         is_refused = layer._closing
         layer.connection_lost(None)
         port.close()
-        assert budget.held_bytes == 0
+        assert budget.used_bytes == 0
         return upper.received, is_refused
 
     async def both() -> None:

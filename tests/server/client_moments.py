@@ -225,7 +225,7 @@ class Bench:
         return {
             "connections": listener.connections,
             "calls in flight": listener.in_flight,
-            "buffered bytes": listener.buffers.held_bytes,
+            "buffered bytes": listener.buffers.used_bytes,
             "sockets": _open_sockets(),
             "threads": threading.active_count(),
             "tasks": len(asyncio.all_tasks(listener.loop)),

@@ -146,13 +146,13 @@ def test_what_waits_is_counted_until_it_is_read_or_the_client_goes(waiting: Wait
     async def read() -> None:
         bench, data = waiting(tmp_path)
         budget = budget_of(bench)
-        assert budget.held_bytes == 0
+        assert budget.used_bytes == 0
         bench.layer.data_received(data)
         # A layer may have passed on the first bytes.
-        assert len(data) - 2048 <= budget.held_bytes <= 3 * len(data)
+        assert len(data) - 2048 <= budget.used_bytes <= 3 * len(data)
         bench.run()
         bench.layer.connection_lost(None)
-        assert budget.held_bytes == 0
+        assert budget.used_bytes == 0
 
     asyncio.run(read())
 
@@ -162,7 +162,7 @@ def test_what_is_handed_on_is_counted_no_longer(waiting: Waiting, tmp_path: Path
     async def read() -> None:
         bench, data = waiting(tmp_path)
         bench.take(data)
-        assert budget_of(bench).held_bytes == 0
+        assert budget_of(bench).used_bytes == 0
         bench.layer.connection_lost(None)
 
     asyncio.run(read())
@@ -179,13 +179,13 @@ def test_a_record_that_has_come_in_part_counts_as_a_whole(sizes: list[int], tmp_
         for size in sizes:
             bench.layer.data_received(data[sent : sent + size])
             sent += size
-            assert budget.held_bytes == (RECORD_BYTES if sent % record_bytes else 0)
+            assert budget.used_bytes == (RECORD_BYTES if sent % record_bytes else 0)
         bench.layer.data_received(data[sent : sent + record_bytes - sent % record_bytes])
-        assert budget.held_bytes == 0
+        assert budget.used_bytes == 0
         bench.layer.data_received(b"\x17")
-        assert budget.held_bytes == RECORD_BYTES
+        assert budget.used_bytes == RECORD_BYTES
         bench.layer.connection_lost(None)
-        assert budget.held_bytes == 0
+        assert budget.used_bytes == 0
 
     asyncio.run(read())
 
@@ -196,7 +196,7 @@ def test_clients_that_begin_a_record_and_wait_are_let_go_for_others(tmp_path: Pa
         budget = budget_of(bench)
         budget.limit_bytes = RECORD_BYTES - 1
         bench.layer.data_received(data[:7])
-        assert len(bench.upper.told) == 1 and budget.cut_off == 1
+        assert len(bench.upper.told) == 1 and budget.disconnected == 1
         bench.layer.connection_lost(None)
 
     asyncio.run(read())
@@ -223,11 +223,11 @@ def test_who_holds_too_much_is_told(waiting: Waiting, tmp_path: Path) -> None:
             assert bench.socket.sent.startswith(told)
             assert (reason in bench.socket.sent) == bool(told)
             assert bool(aborted) != bool(told)
-        assert budget.cut_off == 1 and budget.held_bytes == 0
+        assert budget.disconnected == 1 and budget.used_bytes == 0
         while bench.waiting:
             bench.waiting.popleft().run_turn()
         bench.layer.connection_lost(None)
-        assert budget.held_bytes == 0
+        assert budget.used_bytes == 0
 
     asyncio.run(read())
 

@@ -60,7 +60,7 @@ class Upper(asyncio.Protocol):
         self.ended_after = len(self.received)
         return True
 
-    def cut_off(self, reason: str) -> None:
+    def disconnect(self, reason: str) -> None:
         self.told.append(reason)
 
     def end_calls(self) -> None:

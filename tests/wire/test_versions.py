@@ -105,13 +105,13 @@ def test_a_long_request_is_read_again_by_turns_as_it_was_read_first(
     reader.feed(following)
     while message is None:
         assert reader.is_ready and reader.peek(following) is None
-        assert reader.held_bytes >= reader.buffered_bytes > len(data) - 100  # without its header
+        assert reader.used_bytes >= reader.buffered_bytes > len(data) - 100  # without its header
         turns, message = turns + 1, reader.next_message()
     assert turns > 1.9 * len(data) / streaming._FIRST_PIECE_BYTES
     assert message.args == received(data).args
     later = reader.next_message()
     assert later is not None and later.args.name == "next" and later.sequence_id == 2
-    assert reader.held_bytes == reader.buffered_bytes == 0
+    assert reader.used_bytes == reader.buffered_bytes == 0
 
 
 @every_encoding
@@ -124,7 +124,7 @@ def test_what_is_wrong_with_a_long_request_that_is_read_again_ends_the_conversat
     with pytest.raises(ServerFull) as refused:
         reader.next_message()
     assert refused.value.message is not None and refused.value.message.name == "add_dynamic_partitions"
-    assert reader.held_bytes == 0 and not reader.is_ready
+    assert reader.used_bytes == 0 and not reader.is_ready
 
 
 @every_encoding

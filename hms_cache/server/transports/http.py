@@ -312,16 +312,16 @@ class HttpLayer(Layer):
             self._refuse(_Refusal(error.error_status_hint, str(error)))
         self._charge()
 
-    def _held_bytes(self) -> int:
+    def _used_bytes(self) -> int:
         return self._unread_bytes
 
-    def cut_off(self, reason: str) -> None:
+    def disconnect(self, reason: str) -> None:
         """The bytes are needed by others. A client whose call is running is told nothing: the call may be carried
         out."""
         if self._closing or self._lower_paused or not self._upper.is_idle():
-            super().cut_off(reason)
+            super().disconnect(reason)
             return
-        self._log_cut_off(reason)
+        self._log_disconnect(reason)
         self._refuse(_Refusal(503, reason, (b"retry-after", b"1")))
 
     def _process_events(self) -> None:

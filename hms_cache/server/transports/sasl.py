@@ -182,7 +182,7 @@ class SaslLayer(Layer):
         if self._negotiation is not None:
             self.abort()
             return True
-        self._count_cut_frame("the connection ended within a frame")
+        self._count_truncated_frame("the connection ended within a frame")
         if not self._upper.eof_received():
             self.close()
         return True
@@ -194,7 +194,7 @@ class SaslLayer(Layer):
             self._counted = True
             self._port.failed("closed", self._address, "the connection ended in the negotiation")
         elif not self._closing:
-            self._count_cut_frame("the connection ended within a frame")
+            self._count_truncated_frame("the connection ended within a frame")
         self._closing = True
         self._forget()
         self._stop_counting()
@@ -316,21 +316,21 @@ class SaslLayer(Layer):
 
     # The budget's holder
 
-    def cut_off(self, reason: str) -> None:
+    def disconnect(self, reason: str) -> None:
         """The bytes are needed by others. An authenticated client is told by the connection, if at all."""
         self._forget()
         if self._closing:
             self.abort()
         elif self._negotiation is None:
-            cast(Holder, self._upper).cut_off(reason)
+            cast(Holder, self._upper).disconnect(reason)
         else:
             self._refuse(AuthenticationError(reason, "unavailable"))
 
-    def _held_bytes(self) -> int:
+    def _used_bytes(self) -> int:
         negotiation = self._negotiation
-        sent_ahead = negotiation.held_bytes if negotiation is not None else 0
+        sent_ahead = negotiation.used_bytes if negotiation is not None else 0
         clear_bytes = len(self._clear) if self._clear is not None else 0
-        return super()._held_bytes() + sent_ahead + len(self._frame) + 2 * self._unwrapping_bytes + clear_bytes
+        return super()._used_bytes() + sent_ahead + len(self._frame) + 2 * self._unwrapping_bytes + clear_bytes
 
     # Negotiation
 
@@ -396,7 +396,7 @@ class SaslLayer(Layer):
             limit_s = self._port.handshake_timeout_s
             self._port.failed("timeout", self._address, f"not authenticated within {limit_s:g} s")
         else:
-            self._count_cut_frame(f"a frame is not whole after {self._port.message_timeout_s:g} s")
+            self._count_truncated_frame(f"a frame is not whole after {self._port.message_timeout_s:g} s")
         self.abort()
 
     # Frames
@@ -535,7 +535,7 @@ class SaslLayer(Layer):
             self._bad_frame(f"more than {MAX_EMPTY_FRAMES} empty frames in a row")
         return is_too_many
 
-    def _count_cut_frame(self, reason: str) -> None:
+    def _count_truncated_frame(self, reason: str) -> None:
         """An incomplete frame will not be completed: reported once for a connection."""
         if self._frame or self._left_bytes or self._head:
             self._port.failed("bad_frame", self._address, reason)

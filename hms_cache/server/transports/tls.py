@@ -272,25 +272,25 @@ class TlsLayer(Layer):
 
     # The budget's holder
 
-    def cut_off(self, reason: str) -> None:
+    def disconnect(self, reason: str) -> None:
         """The bytes are needed by others. The client is told by the connection; during the handshake it cannot be
         told."""
         if self._established and not self._closing:
             self._received.clear()
-            cast(Holder, self._upper).cut_off(reason)
+            cast(Holder, self._upper).disconnect(reason)
             return
         if not self._counted:
             self._fail("other", reason)
-        super().cut_off(reason)
+        super().disconnect(reason)
 
-    def _held_bytes(self) -> int:
+    def _used_bytes(self) -> int:
         """Bytes that OpenSSL may hold: each handshake message until it is complete, up to 128 KiB, and all of them for
         their digest. Later, it allocates a whole record as soon as one begins: for many clients that send a few bytes
         and wait, that is as much as their connections take."""
         if not self._established:
             return 2 * self._handshake_bytes
         is_unfinished = bool(self._header or self._rest_bytes)
-        return super()._held_bytes() + (RECORD_BYTES if is_unfinished else 0)
+        return super()._used_bytes() + (RECORD_BYTES if is_unfinished else 0)
 
     # Handshake
 
@@ -351,12 +351,12 @@ class TlsLayer(Layer):
             if self._lower_paused:
                 self._answer_bytes += self._outgoing.pending
                 if self._answer_bytes > MAX_ANSWER_BYTES:
-                    self._log_cut_off("it asks for new TLS keys and takes no answer")
+                    self._log_disconnect("it asks for new TLS keys and takes no answer")
                     broken = True
             self._flush()
         self._empty_bytes = 0 if pieces else self._empty_bytes + came_bytes
         if self._empty_bytes > MAX_EMPTY_BYTES:
-            self._log_cut_off("it sends TLS records without content")
+            self._log_disconnect("it sends TLS records without content")
             broken = True
         if pieces:
             self._upper.data_received(pieces[0] if len(pieces) == 1 else b"".join(pieces))
