@@ -180,9 +180,9 @@ def _repair(
 ) -> int:
     """Plans and executes the repairs. Returns the number of differences that are resolved."""
     refused = {_name(table): reason for table, _ in tables if (reason := refusal(table)) is not None}
-    wanted = {"add": [UNREGISTERED], "drop": [MISSING], "all": [UNREGISTERED, MISSING]}[run.options["repair"]]
+    kinds = {"add": [UNREGISTERED], "drop": [MISSING], "all": [UNREGISTERED, MISSING]}[run.options["repair"]]
     limit = run.options["limit"]
-    rows = differing.where(differing["kind"].isin(wanted) & differing["partition"].isNotNull())
+    rows = differing.where(differing["kind"].isin(kinds) & differing["partition"].isNotNull())
     # A missing table directory may be on a missing file system: then missing partitions below it prove nothing.
     rooted = [str(table) for table in rootless]
     rows = rows.where((rows["kind"] != MISSING) | ~f.concat_ws(".", *TABLE_COLUMNS).isin(rooted))

@@ -89,11 +89,11 @@ def java_float_text(value: float, *, single: bool = False) -> str:
 def _shortest(value: float, single: bool) -> str:
     if not single:
         return repr(value)
-    wanted = struct.pack("f", value)
+    packed = struct.pack("f", value)
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
         try:
-            if struct.pack("f", float(text)) == wanted:
+            if struct.pack("f", float(text)) == packed:
                 return text
         except OverflowError:
             continue  # rounded up beyond the maximum

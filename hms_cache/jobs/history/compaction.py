@@ -99,10 +99,10 @@ def compact(spark: SparkSession, files: Files, target_bytes: int) -> Compacted:
     days = _days(files)
     for day in days:
         stored = files.files(f"day={day}")
-        wanted = max(1, -(-sum(one.size_bytes for one in stored) // target_bytes))
-        if len(stored) <= wanted or (day == days[-1] and len(stored) < OPEN_DAY_FILES):
+        target_files = max(1, -(-sum(one.size_bytes for one in stored) // target_bytes))
+        if len(stored) <= target_files or (day == days[-1] and len(stored) < OPEN_DAY_FILES):
             continue
-        journal = _merge(spark, files, day, stored, wanted)
+        journal = _merge(spark, files, day, stored, target_files)
         _put_in_place(files, journal)
         done.days += 1
         done.files_before += len(stored)
@@ -137,7 +137,7 @@ def _days(files: Files) -> list[str]:
     return sorted(found)
 
 
-def _merge(spark: SparkSession, files: Files, day: str, stored: Sequence[StoredFile], wanted: int) -> Journal:
+def _merge(spark: SparkSession, files: Files, day: str, stored: Sequence[StoredFile], target_files: int) -> Journal:
     """Steps 1 and 2."""
     batches = [int(one.path.split("/")[1].removeprefix("batch=")) for one in stored]
     old = tuple(one.path for one in stored)
@@ -145,7 +145,7 @@ def _merge(spark: SparkSession, files: Files, day: str, stored: Sequence[StoredF
     files.delete(staging)
     columns = [name for name in HISTORY_TABLE.names if name not in ("day", "batch")]
     merged = spark.read.schema(HISTORY_TABLE).parquet(*(f"{files.root}/{path}" for path in old)).select(columns)
-    merged = merged.repartitionByRange(wanted, "event_id") if wanted > 1 else merged.repartition(1)
+    merged = merged.repartitionByRange(target_files, "event_id") if target_files > 1 else merged.repartition(1)
     merged.sortWithinPartitions("event_id").write.parquet(f"{files.root}/{staging}")
     written = files.files(staging)
     journal = Journal(day, max(batches), old, tuple(PurePosixPath(one.path).name for one in written))

@@ -162,16 +162,16 @@ class IcebergHistory:
         files = self._spark.table(f"{self._table}.files").where("content = 0 AND partition.day IS NOT NULL")
         days = files.groupBy("partition.day").agg(F.count("*"), F.sum("file_size_in_bytes")).orderBy("day").collect()
         for number, (day, count, size) in enumerate(days, start=1):
-            wanted = max(1, -(-size // target_bytes))
-            if count <= wanted or (number == len(days) and count < OPEN_DAY_FILES):
+            target_files = max(1, -(-size // target_bytes))
+            if count <= target_files or (number == len(days) and count < OPEN_DAY_FILES):
                 continue
             is_day = F.col("day") == F.lit(day)
             rows = self._spark.table(self._table).where(is_day)
-            rows = rows.repartitionByRange(wanted, "event_id") if wanted > 1 else rows.repartition(1)
+            rows = rows.repartitionByRange(target_files, "event_id") if target_files > 1 else rows.repartition(1)
             rows.sortWithinPartitions("event_id").writeTo(self._table).overwrite(is_day)
             done.days += 1
             done.files_before += count
-            done.files_after += wanted
+            done.files_after += target_files
         return done
 
     def delete_days(self, keep_days: int) -> int:

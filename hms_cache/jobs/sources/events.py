@@ -270,8 +270,8 @@ class HmsEventsReader(DataSourceReader):  # type: ignore[misc]
             return False
         values = condition.value if isinstance(condition, In) else (condition.value,)
         # No value is equal to null, not even null itself.
-        wanted = frozenset(value for value in values if value is not None)
-        self._admitted[column] = wanted & self._admitted.get(column, wanted)
+        selected = frozenset(value for value in values if value is not None)
+        self._admitted[column] = selected & self._admitted.get(column, selected)
         return True
 
     def partitions(self) -> Sequence[InputPartition]:

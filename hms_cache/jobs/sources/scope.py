@@ -43,9 +43,9 @@ class TableScope:
 
     def narrowed(self, column: str, names: Iterable[str]) -> TableScope:
         """Also restricts the column to these names."""
-        wanted = frozenset(names)
+        selected = frozenset(names)
         before = self.allowed.get(column)
-        return replace(self, allowed={**self.allowed, column: wanted if before is None else wanted & before})
+        return replace(self, allowed={**self.allowed, column: selected if before is None else selected & before})
 
     def beginning(self, column: str, prefix: str) -> TableScope:
         """Also restricts the column to names with this prefix."""

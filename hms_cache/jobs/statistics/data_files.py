@@ -295,7 +295,7 @@ class FigureLister:
             Layout(rows, deletes, state.hidden),
         )
 
-    def sample(self, location: str, wanted_bytes: int) -> Sample | None:
+    def sample(self, location: str, sample_bytes: int) -> Sample | None:
         """Files with at least this total size, or one file; None if that requires all files, or they cannot be listed.
 
         Chosen by a hash of their names, because files of one writer or hour are adjacent in name order. Names are
@@ -311,7 +311,7 @@ class FigureLister:
         chosen: list[str] = []
         size = 0
         for name in sorted(sizes, key=lambda one: hashlib.blake2b(one.encode(), digest_size=8).digest()):
-            if size >= wanted_bytes:
+            if size >= sample_bytes:
                 break
             chosen.append(name)
             size += sizes[name]

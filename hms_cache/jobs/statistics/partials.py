@@ -115,14 +115,14 @@ class _Grouping:
         self.groups = groups
         self.count = count
 
-    def aggregates(self, **wanted: tuple[pa.Array, str]) -> dict[str, Any]:
+    def aggregates(self, **aggregations: tuple[pa.Array, str]) -> dict[str, Any]:
         """An aggregate of each array, by group; null if a group has no value."""
-        table = pa.table({"group": self.groups} | {name: values for name, (values, _) in wanted.items()})
+        table = pa.table({"group": self.groups} | {name: values for name, (values, _) in aggregations.items()})
         grouped = table.group_by("group", use_threads=False).aggregate(
-            [(name, function) for name, (_, function) in wanted.items()]
+            [(name, function) for name, (_, function) in aggregations.items()]
         )
         grouped = grouped.sort_by("group").combine_chunks()
-        return {name: _one_array(grouped[f"{name}_{function}"]) for name, (_, function) in wanted.items()}
+        return {name: _one_array(grouped[f"{name}_{function}"]) for name, (_, function) in aggregations.items()}
 
 
 def _figures(grouping: _Grouping, kind: StatisticsKind, values: pa.Array, hashed: pa.Array) -> dict[str, Any]:

@@ -34,13 +34,13 @@ _AS_HIVE_READS = {
 def reading_tables(spark: SparkSession) -> Iterator[None]:
     """Makes the session read rows like Hive, and use few tasks for many directories and files, unless the session has
     settings of its own for these."""
-    wanted = {
+    defaults = {
         "spark.sql.files.openCostInBytes": str(OPEN_COST_BYTES),
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(
             LISTING_TASKS_PER_CORE * spark.sparkContext.defaultParallelism
         ),
     }
-    chosen = {key: value for key, value in wanted.items() if spark.conf.get(key, None) is None} | _AS_HIVE_READS
+    chosen = {key: value for key, value in defaults.items() if spark.conf.get(key, None) is None} | _AS_HIVE_READS
     before = {key: spark.conf.get(key, None) for key in chosen}
     for key, value in chosen.items():
         spark.conf.set(key, value)

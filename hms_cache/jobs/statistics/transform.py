@@ -59,22 +59,22 @@ def _values(rows: DataFrame, columns: Sequence[StatisticsColumn]) -> list[Column
 
 
 def _aggregates(columns: Sequence[StatisticsColumn]) -> list[Column]:
-    wanted = [f.sum("rows").alias("rows")]
+    aggregates = [f.sum("rows").alias("rows")]
     for index, column in enumerate(columns):
-        wanted.append(f.sum(f"nulls{index}").alias(f"nulls{index}"))
+        aggregates.append(f.sum(f"nulls{index}").alias(f"nulls{index}"))
         if column.kind is StatisticsKind.BOOLEAN:
-            wanted.append(f.sum(f"trues{index}").alias(f"trues{index}"))
+            aggregates.append(f.sum(f"trues{index}").alias(f"trues{index}"))
         if column.kind.has_lengths:
-            wanted.append(f.sum(f"length_sum{index}").alias(f"length_sum{index}"))
-            wanted.append(f.max(f"length_max{index}").alias(f"length_max{index}"))
+            aggregates.append(f.sum(f"length_sum{index}").alias(f"length_sum{index}"))
+            aggregates.append(f.max(f"length_max{index}").alias(f"length_max{index}"))
         if column.kind.has_bounds:
             low, high = f.min(f"low{index}"), f.max(f"high{index}")
             if column.kind is StatisticsKind.DECIMAL:
                 low, high = low.cast("string"), high.cast("string")
-            wanted += [low.alias(f"low{index}"), high.alias(f"high{index}")]
+            aggregates += [low.alias(f"low{index}"), high.alias(f"high{index}")]
         if column.kind.has_distinct_values:
-            wanted.append(f.collect_list(f"sketch{index}").alias(f"sketch{index}"))
-    return wanted
+            aggregates.append(f.collect_list(f"sketch{index}").alias(f"sketch{index}"))
+    return aggregates
 
 
 def estimated(row: dict[str, Any], factor: float) -> dict[str, Any]:

@@ -124,13 +124,13 @@ def _stripes(lister: DirectoryLister, location: Location, with_rows: bool) -> It
     import pyarrow as pa
     from pyarrow import orc
 
-    wanted = [_OPERATION, *_NAME, _WRITER] + ([_ROW] if with_rows else [])
+    column_names = [_OPERATION, *_NAME, _WRITER] + ([_ROW] if with_rows else [])
     for path, _ in lister.data_files(location):
         file_system, opened = lister.open(Location(location.scheme, location.authority, path))
         with file_system.open(opened, "rb") as file:
             found = orc.ORCFile(pa.PythonFile(file, mode="r"))
             for number in range(found.nstripes):
-                yield pa.Table.from_batches([found.read_stripe(number, columns=wanted)])
+                yield pa.Table.from_batches([found.read_stripe(number, columns=column_names)])
 
 
 def _in_schema(

@@ -52,17 +52,17 @@ class ParquetRows:
             if is_old or any(key in metadata_values for key in _LEGACY):
                 raise DeferredToSpark
         if self._last is not None and self._last[0].equals(schema):
-            wanted = self._last[1]
+            column_names = self._last[1]
         else:
-            wanted = self._wanted(file, schema)
+            column_names = self._column_names(file, schema)
         rows = metadata.num_rows
-        if not wanted:
+        if not column_names:
             for start in range(0, rows, ROWS_OF_A_BATCH):
                 yield pa.RecordBatch.from_arrays([pa.nulls(min(ROWS_OF_A_BATCH, rows - start))], [_NO_COLUMN])
             return
-        yield from file.iter_batches(_rows_of_a_batch(metadata), columns=wanted, use_threads=False)
+        yield from file.iter_batches(_rows_of_a_batch(metadata), columns=column_names, use_threads=False)
 
-    def _wanted(self, file: parquet.ParquetFile, schema: pa.Schema) -> list[str]:
+    def _column_names(self, file: parquet.ParquetFile, schema: pa.Schema) -> list[str]:
         names = _names(schema)
         has_local = False
         for column in self._columns:
@@ -75,10 +75,10 @@ class ParquetRows:
                 if not _is_read(column, found):
                     raise DeferredToSpark
                 has_local = has_local or is_local
-        wanted = [names[column.name] for column in self._columns if column.name in names]
+        column_names = [names[column.name] for column in self._columns if column.name in names]
         # Those of 96 and of 64 bits have the same Arrow type.
-        self._last = None if has_local else (schema, wanted)
-        return wanted
+        self._last = None if has_local else (schema, column_names)
+        return column_names
 
 
 class OrcRows:
@@ -100,9 +100,9 @@ class OrcRows:
         for column in self._columns:
             if column.kind in _DATES_AND_TIMESTAMPS or not _is_read(column, schema.field(names[column.name]).type):
                 raise DeferredToSpark
-        wanted = [names[column.name] for column in self._columns]
+        column_names = [names[column.name] for column in self._columns]
         for number in range(file.nstripes):
-            yield file.read_stripe(number, columns=wanted)
+            yield file.read_stripe(number, columns=column_names)
 
 
 _NO_COLUMN = ""
@@ -193,8 +193,12 @@ _VALUE_TYPES = {
 
 
 def _cast(values: pa.Array, column: StatisticsColumn) -> pa.Array:
-    wanted = value_type(column)
-    return values if values.type == wanted else pc.cast(values, options=pc.CastOptions(wanted, allow_invalid_utf8=True))
+    column_names = value_type(column)
+    return (
+        values
+        if values.type == column_names
+        else pc.cast(values, options=pc.CastOptions(column_names, allow_invalid_utf8=True))
+    )
 
 
 _Convert = Callable[[pa.Array, StatisticsColumn], pa.Array]

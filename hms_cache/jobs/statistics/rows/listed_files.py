@@ -56,8 +56,8 @@ def require_listed(
 
     :param bytes_in_all: size of all files in the index, if it contains more.
     """
-    wanted = sum(one.bytes for one in listed.values()) if bytes_in_all is None else bytes_in_all
-    if index.sizeInBytes() == wanted:
+    expected = sum(one.bytes for one in listed.values()) if bytes_in_all is None else bytes_in_all
+    if index.sizeInBytes() == expected:
         return
     seen: dict[str, Listed] = {}
     for file in _each(index.allFiles()):
