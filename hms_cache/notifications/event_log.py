@@ -94,7 +94,7 @@ class FollowedLog(EventLog, Protocol):
         """Drops the connections: they lead to different servers, or to one that is not a primary."""
         ...
 
-    def keep_connections(self, *, wanted: bool) -> None:
+    def keep_connections(self, *, enabled: bool) -> None:
         """Whether connections, including those of calls, are reused. Not while the server is not a primary: its address
         may lead to another server at any moment."""
         ...

@@ -405,7 +405,7 @@ class Poller:
                 self._seek_to = None
                 self._condition.notify_all()
             _LOGGER.warning("the whole cache is dropped: %s", hole)
-            self._log.keep_connections(wanted=False)
+            self._log.keep_connections(enabled=False)
             self.renew()  # connections of calls may still lead to the former primary
             return self._begin_anew(requests), 0
 
@@ -542,10 +542,10 @@ class Poller:
                 if self._status is PollerStatus.NEEDS_RESYNC and self._requests == requests and self._reason != doubt:
                     self._move(PollerStatus.NEEDS_RESYNC, doubt)
                     _LOGGER.warning("reads are answered by the database: %s", doubt)
-            self._log.keep_connections(wanted=False)
+            self._log.keep_connections(enabled=False)
             self.renew()
             return StepOutcome.NOT_PRIMARY
-        self._log.keep_connections(wanted=True)
+        self._log.keep_connections(enabled=True)
         here = [row for row in page.rows if row.event_id == event_id]
         place = LogPosition(event_id, digest_of(here), history.server_identity)
         with self._condition:

@@ -44,18 +44,20 @@ class FileAccess:
 
     def check_all(self, locations: Iterable[Location]) -> None:
         """Checks many locations at once, for later calls of `allow`: their file systems are asked in parallel."""
-        wanted = [location for location in dict.fromkeys(locations) if location not in self._checked]
-        if not wanted:
+        requested = [location for location in dict.fromkeys(locations) if location not in self._checked]
+        if not requested:
             return
-        found = self._warehouse.allow_all(wanted)
+        found = self._warehouse.allow_all(requested)
         others = [
-            index for index, each in enumerate(found) if each is None and self._warehouse.may_be_declared(wanted[index])
+            index
+            for index, each in enumerate(found)
+            if each is None and self._warehouse.may_be_declared(requested[index])
         ]
         if others:
-            again = self._warehouse.allow_all([wanted[index] for index in others], self.declared())
+            again = self._warehouse.allow_all([requested[index] for index in others], self.declared())
             for index, each in zip(others, again, strict=True):
                 found[index] = each
-        self._checked.update(zip(wanted, found, strict=True))
+        self._checked.update(zip(requested, found, strict=True))
 
     def allow_texts_by_names(self, texts: Iterable[str]) -> list[AllowedLocation | None]:
         """Like `allow_text` for each text, but decided by names only: no file system is asked.
@@ -63,9 +65,9 @@ class FileAccess:
         For deletions after the commit, which check symbolic links themselves, without holding any database lock.
         """
         parsed = [self._parsed(text) for text in texts]
-        wanted = list(dict.fromkeys(each for each in parsed if each is not None))
-        found = dict(zip(wanted, self._warehouse.allow_by_names(wanted), strict=True))
-        others = [each for each in wanted if found[each] is None and self._warehouse.may_be_declared(each)]
+        requested = list(dict.fromkeys(each for each in parsed if each is not None))
+        found = dict(zip(requested, self._warehouse.allow_by_names(requested), strict=True))
+        others = [each for each in requested if found[each] is None and self._warehouse.may_be_declared(each)]
         if others:
             found.update(zip(others, self._warehouse.allow_by_names(others, self.declared()), strict=True))
         return [None if each is None else found[each] for each in parsed]
@@ -108,8 +110,8 @@ class FileAccess:
         """The locations outside the allowed ones at which nothing exists yet, for which only that may be disclosed.
         None for all others. The file systems are asked in parallel. Raises MetaException."""
         parsed = [self._parsed(text) for text in texts]
-        wanted = list(dict.fromkeys(each for each in parsed if each is not None))
-        found = dict(zip(wanted, self._warehouse.claim_all(wanted), strict=True))
+        requested = list(dict.fromkeys(each for each in parsed if each is not None))
+        found = dict(zip(requested, self._warehouse.claim_all(requested), strict=True))
         return [None if each is None else found[each] for each in parsed]
 
     def _parsed(self, text: str | None) -> Location | None:

@@ -49,8 +49,8 @@ def places_in_use(
     Reads the locations of all databases and tables, in a number of statements that
     `warehouse.shared_location_max_tables` limits. If there are more tables, all directories count as used.
     """
-    wanted = list(dict.fromkeys(places))
-    if not wanted:
+    requested = list(dict.fromkeys(places))
+    if not requested:
         return set()
     found: set[Location] = set()
     features = features_of(connection)
@@ -58,8 +58,8 @@ def places_in_use(
     limit = context.warehouse.settings.shared_location_max_tables
     descriptors = connection.execute(tables.limit(limit + 1)).scalars().all()
     if len(descriptors) > limit:
-        return set(wanted)
-    for some in batches(wanted, _PLACES_IN_CONDITION):
+        return set(requested)
+    for some in batches(requested, _PLACES_IN_CONDITION):
         for column in (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI, CTLGS.c.LOCATION_URI):
             if features.has(column):
                 condition = or_(*(_touches(column, place, with_ancestors=False) for place in some))

@@ -176,7 +176,7 @@ def require_cleanable(context: StoreContext, connection: Connection, request: Co
         raise MetaException(f"No cleaner may delete {text}: {reason}")
 
 
-def is_copy_wanted(table: Table, context: EnvironmentOptions, write_id: int | None) -> bool:
+def needs_copy(table: Table, context: EnvironmentOptions, write_id: int | None) -> bool:
     """Whether the files of a renamed partition are copied instead of moved (`HiveAlterHandler.alterPartition`): only
     for a writer, whose write id hides the old files."""
     return is_transactional(table) and write_id is not None and write_id > 0 and context.copies_renamed

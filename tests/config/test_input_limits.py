@@ -142,7 +142,7 @@ BEYOND: dict[str, tuple[int, Callable[[], object]]] = {
     "table_filter_parameters": (2, lambda: bind_table_filter(parse_filter(_parameters(3)))),
     "listed_ids": (5, lambda: parse_ids("1-9", "ids")),
     "properties_expression_characters": (4, lambda: selection.parse_expression("a == 1")),
-    "properties_text_characters": (10, lambda: selection.is_wanted(selection.parse_expression(_LONG_TEXT), {})),
+    "properties_text_characters": (10, lambda: selection.matches(selection.parse_expression(_LONG_TEXT), {})),
     "heartbeat_range_txns": (5, lambda: heartbeat_txn_range(NO_DATABASE, HeartbeatTxnRangeRequest(1, 6))),
     "lock_components": (2, lambda: _request("lock", "rqst", LockRequest([LockComponent()] * 3))),
     "request_transactions": (2, lambda: _request("abort_txns", "rqst", AbortTxnsRequest([1, 2, 3]))),

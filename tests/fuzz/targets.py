@@ -29,7 +29,7 @@ from hms_cache.metadata.quartz_schedule import parse_schedule
 from hms_cache.notifications.tjson import TJsonError, parse, read_struct
 from hms_cache.patterns.java_regex import JavaRegex, JavaRegexError
 from hms_cache.store.avro_schemas import AvroSchemaError, columns_of_schema
-from hms_cache.store.properties.selection import SelectionError, is_wanted
+from hms_cache.store.properties.selection import SelectionError, matches
 from hms_cache.store.properties.selection import parse_expression as parse_selection
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 from hms_cache.txn import IdListFormatError, ValidTxnList, ValidTxnWriteIdList, ValidWriteIdList
@@ -120,7 +120,7 @@ def _read_write_ids(text: str) -> None:
 
 def _read_selection(text: str) -> None:
     expression = parse_selection(text)
-    is_wanted(expression, {"a": "9" * 1_000, "b": "x"})
+    matches(expression, {"a": "9" * 1_000, "b": "x"})
 
 
 def _read_url(text: str) -> None:

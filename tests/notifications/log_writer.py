@@ -101,9 +101,9 @@ class UnreliableLog:
         self.renewals += 1
         self.log.renew()
 
-    def keep_connections(self, *, wanted: bool) -> None:
-        self.keeps_connections = wanted
-        self.log.keep_connections(wanted=wanted)
+    def keep_connections(self, *, enabled: bool) -> None:
+        self.keeps_connections = enabled
+        self.log.keep_connections(enabled=enabled)
 
     def read(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> tuple[LogHead, LogPage]:
         """One after the other, so that a test can do something between them."""

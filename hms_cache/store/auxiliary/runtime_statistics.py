@@ -160,9 +160,9 @@ class RuntimeStatistics(PartOfStore):
         table = REPLICATION_METRICS.c
         if policy is None and execution_id is None:
             return []
-        is_wanted = table.RM_SCHEDULED_EXECUTION_ID == execution_id
+        condition = table.RM_SCHEDULED_EXECUTION_ID == execution_id
         if policy is not None:
-            is_wanted = same_text(table.RM_POLICY, policy)
+            condition = same_text(table.RM_POLICY, policy)
 
         def read(connection: Connection) -> list[ReplicationMetrics]:
             statement = (
@@ -174,7 +174,7 @@ class RuntimeStatistics(PartOfStore):
                     table.RM_PROGRESS,
                     features_of(connection).column(table.MESSAGE_FORMAT),
                 )
-                .where(is_wanted)
+                .where(condition)
                 .order_by(table.RM_SCHEDULED_EXECUTION_ID.desc())
             )
             rows = listed(connection.execute(limited(statement)).all(), "replication metrics")

@@ -257,14 +257,14 @@ def latest_committed_compactions(
     )
     found = union_all(in_history, in_queue).subquery("found")
     condition: ColumnElement[bool] = true()
-    wanted = set(request.partitionnames or ())
-    if wanted and len(wanted) <= _IN_A_STATEMENT:
-        condition = and_(condition, one_of_texts(found.c.PART, sorted(wanted)))
+    requested = set(request.partitionnames or ())
+    if requested and len(requested) <= _IN_A_STATEMENT:
+        condition = and_(condition, one_of_texts(found.c.PART, sorted(requested)))
     if request.lastCompactionId is not None:
         condition = and_(condition, request.lastCompactionId < found.c.ID)
     latest: dict[str | None, Any] = {}
     for row in connection.execute(select(found).where(condition).order_by(found.c.ID.desc())):
-        if not wanted or row.PART in wanted:
+        if not requested or row.PART in requested:
             latest.setdefault(row.PART, row)
     return GetLatestCommittedCompactionInfoResponse(
         compactions=[

@@ -64,11 +64,11 @@ def initiate_compactions(connection: Connection, context: TxnContext, initiator_
     waiting = [candidate for candidate in candidates.values() if candidate.place not in busy]
     # Those that wait for a cleaner may be queued again, but after all others, since most of them are refused.
     waiting.sort(key=lambda candidate: candidate.place in ready)
-    wanted = eligible(connection, context, waiting)[:_MAX_INITIATED]
-    if not wanted:
+    selected = eligible(connection, context, waiting)[:_MAX_INITIATED]
+    if not selected:
         return []
     # Read once for all: with many aborted transactions, reading the snapshot takes long.
-    highest = compactable_write_ids(connection, context, {(one.place.database, one.place.table) for one in wanted})
+    highest = compactable_write_ids(connection, context, {(one.place.database, one.place.table) for one in selected})
     requests = [
         CompactionRequest(
             dbname=candidate.place.database,
@@ -77,7 +77,7 @@ def initiate_compactions(connection: Connection, context: TxnContext, initiator_
             type=candidate.compaction_type,
             initiatorId=initiator_id,
         )
-        for candidate in wanted
+        for candidate in selected
     ]
     return compact_all(connection, requests, highest)
 
@@ -133,13 +133,13 @@ def _written_often(
 
 
 def _written(
-    connection: Connection, more_than: int, are_wanted: ColumnElement[bool]
+    connection: Connection, more_than: int, condition: ColumnElement[bool]
 ) -> Iterable[tuple[str, str, str | None, int]]:
     """Database, table and partition of those with more writes than that, and their number of writes."""
     writes = func.count(DONE.CTC_WRITEID.distinct())
     query = (
         select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, writes)
-        .where(DONE.CTC_TABLE.is_not(None), are_wanted)
+        .where(DONE.CTC_TABLE.is_not(None), condition)
         .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, ExactText(DONE.CTC_PARTITION))
         .having(writes > literal(more_than, BigInteger()))
         .limit(_MAX_CANDIDATES)

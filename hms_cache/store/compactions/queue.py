@@ -126,10 +126,10 @@ def compact_replicated(
     database, table = plain_database(database), plain_table(table)
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
     highest = compactable_write_ids(connection, context, [(database, table)])
-    wanted = [None] if partitions is None else dict.fromkeys(plain_partition(name) for name in partitions)
+    requested = [None] if partitions is None else dict.fromkeys(plain_partition(name) for name in partitions)
     requests = [
         CompactionRequest(dbname=database, tablename=table, partitionname=partition, type=CompactionType.MAJOR)
-        for partition in wanted
+        for partition in requested
     ]
     compact_all(connection, requests, highest)
 

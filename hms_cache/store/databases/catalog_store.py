@@ -183,10 +183,10 @@ def _id_of(name: str) -> ScalarSelect[int]:
     return select(CTLGS.c.CTLG_ID).where(CTLGS.c.NAME == name).scalar_subquery()
 
 
-def _write_parameters(connection: Connection, before: Catalog, wanted: dict[str, str]) -> dict[str, str] | None:
+def _write_parameters(connection: Connection, before: Catalog, requested: dict[str, str]) -> dict[str, str] | None:
     """Sets the catalog's parameters and returns them as stored: None if the schema has no table for them."""
     if not features_of(connection).has(CATALOG_PARAMS):
         return None
     catalog_id = connection.execute(select(CTLGS.c.CTLG_ID).where(CTLGS.c.NAME == before.name)).scalar_one()
-    write_parameters(connection, CATALOG_PARAMS, "CTLG_ID", catalog_id, before.parameters or {}, wanted)
-    return dict(sorted(wanted.items()))
+    write_parameters(connection, CATALOG_PARAMS, "CTLG_ID", catalog_id, before.parameters or {}, requested)
+    return dict(sorted(requested.items()))

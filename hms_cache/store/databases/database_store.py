@@ -361,10 +361,10 @@ def _plan_deletions(
     that are deleted with all contents.
     """
     changes = context.warehouse.changes(transaction)
-    wanted = [each for each in directories if not any(map(each.location.holds, stays))]
-    shared = places_in_use(context, transaction.connection, [each.location for each in wanted])
+    candidates = [each for each in directories if not any(map(each.location.holds, stays))]
+    shared = places_in_use(context, transaction.connection, [each.location for each in candidates])
     log_files_kept(f"database {database.catalogName}.{database.name} is dropped", sorted(shared, key=str), SHARED)
-    going = [each for each in wanted if each.location not in shared]
+    going = [each for each in candidates if each.location not in shared]
     empty = [each for each in going if spared is not None and each.location.holds(spared)]
     whole = [each for each in going if each not in empty]
     changes.delete_directories_after_commit(whole, skip_trash=False)

@@ -342,8 +342,8 @@ def settings_that_lose_commits(connection: Connection) -> list[str]:
             )
             if found.get("log_bin") != "ON":
                 found.pop("sync_binlog", None)
-            wanted = _FLUSHES_EACH_COMMIT.items()
-            return [f"{name} = {found[name]}" for name, safe in wanted if found.get(name, safe) != safe]
+            expected = _FLUSHES_EACH_COMMIT.items()
+            return [f"{name} = {found[name]}" for name, safe in expected if found.get(name, safe) != safe]
         case "postgresql":
             return [
                 f"{name} = off"

@@ -166,7 +166,7 @@ class IdBlocks:
                     blocks.pop(0)
             return allocated
 
-    def reserve(self, wanted: Mapping[str, int]) -> dict[str, list[int]]:
+    def reserve(self, requested: Mapping[str, int]) -> dict[str, list[int]]:
         """Ids per model class. Missing ones are allocated in one short transaction, which locks rows in order of their
         names.
 
@@ -176,7 +176,7 @@ class IdBlocks:
         """
         reserved: dict[str, list[int]] = {}
         short: dict[str, int] = {}
-        for model, count in wanted.items():
+        for model, count in requested.items():
             ids = self.allocate_free(model, count)
             if ids is None:
                 short[model] = count

@@ -342,13 +342,13 @@ def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids:
     :raises DatabaseUnavailable: no connection came free, or the database is unavailable.
     :raises RuntimeError: this thread already holds a connection.
     """
-    wanted = dict(ids or {})
+    requested = dict(ids or {})
     with waits_of_a_write() as waits:
         while True:
             try:
-                result: T = run_again_if_lost(database, partial(_write_once, database, work, wanted, waits))
+                result: T = run_again_if_lost(database, partial(_write_once, database, work, requested, waits))
             except NeedMoreIds as need:
-                wanted[need.model] = need.count
+                requested[need.model] = need.count
             except StillWaiting as waiting:
                 waiting.wait()
             except DataError as error:
@@ -382,12 +382,12 @@ def run_read(database: Database, work: Callable[[Connection], T]) -> T:
 
 
 def _write_once(
-    database: Database, work: Callable[[WriteTransaction], T], wanted: Mapping[str, int], waits: FileWaits
+    database: Database, work: Callable[[WriteTransaction], T], requested: Mapping[str, int], waits: FileWaits
 ) -> T:
     guard = database.write_guard
     if guard is not None:
         guard.ready()
-    ids = _Ids(database.id_blocks, wanted)
+    ids = _Ids(database.id_blocks, requested)
     transaction: WriteTransaction | None = None
     try:
         with turns.holding_locks(), database.writing() as connection:
@@ -451,12 +451,12 @@ def _commit(transaction: WriteTransaction) -> None:
 class _Ids:
     """The ids of one attempt: from blocks reserved before its connection was taken, on SQLite from its transaction."""
 
-    def __init__(self, blocks: IdBlocks | None, wanted: Mapping[str, int]) -> None:
+    def __init__(self, blocks: IdBlocks | None, requested: Mapping[str, int]) -> None:
         self._blocks = blocks
         self._reserved: dict[str, list[int]] = {}
         self._used: dict[str, int] = {}
         if blocks is not None:
-            self._reserved = blocks.reserve({NOTIFICATION_LOG: 1, **wanted})
+            self._reserved = blocks.reserve({NOTIFICATION_LOG: 1, **requested})
 
     def allocate(self, connection: Connection, model: str, count: int) -> list[int]:
         if self._blocks is None:

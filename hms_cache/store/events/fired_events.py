@@ -93,8 +93,8 @@ class FiredEvents(PartOfStore):
             return [None] * len(places)
         header = partitioned(row)
         names = [name_of_values(header, values) if values else None for values in places]
-        wanted = ByNames(tuple({name: None for name in names if name is not None}))
-        selected = select_for_write(connection, header, wanted, self._context)
+        requested = ByNames(tuple({name: None for name in names if name is not None}))
+        selected = select_for_write(connection, header, requested, self._context)
         rows = read_partition_rows(connection, header, selected)
         found = dict(zip(rows.names, partitions_of_rows(rows), strict=True))
         for name, values in zip(names, places, strict=True):

@@ -125,9 +125,9 @@ class NotificationLog:
         """Drops all connections to the database."""
         self._database.renew()
 
-    def keep_connections(self, *, wanted: bool) -> None:
+    def keep_connections(self, *, enabled: bool) -> None:
         """Whether connections to the database are used again."""
-        self._database.keeps_connections = wanted
+        self._database.keeps_connections = enabled
 
     # ---- for clients ----
 
@@ -160,8 +160,8 @@ class NotificationLog:
             conditions.append(_LOG.DB_NAME == normalize_identifier(request.dbName))
         if request.tableNames:
             conditions.append(_LOG.TBL_NAME.in_([normalize_identifier(name) for name in request.tableNames]))
-        wanted = request.maxEvents or 0
-        limit = wanted if 0 < wanted < self._max_response else self._max_response
+        requested = request.maxEvents or 0
+        limit = requested if 0 < requested < self._max_response else self._max_response
         if known_event_id is not None:
             limit = max(limit, 2)  # otherwise a client that reads on from this event would make no progress
         page = run_read(
@@ -218,13 +218,13 @@ def _read_page(
     is_long = False
     while True:
         room = max_bytes - held
-        wanted = _FIRST_ROWS if not rows else max(1, room * len(rows) // max(1, held))
-        wanted = 1 if is_long else min(wanted, limit - len(rows), max(1, max_bytes // _LONG_MESSAGE))
-        longest = None if is_long else _longest_of(wanted, room)
+        requested = _FIRST_ROWS if not rows else max(1, room * len(rows) // max(1, held))
+        requested = 1 if is_long else min(requested, limit - len(rows), max(1, max_bytes // _LONG_MESSAGE))
+        longest = None if is_long else _longest_of(requested, room)
         if first is not None:
             read, first = first, None
         else:
-            read = connection.execute(_rows_statement([*conditions, *after], longest).limit(wanted)).all()
+            read = connection.execute(_rows_statement([*conditions, *after], longest).limit(requested)).all()
         whole = _whole_rows(read, longest, known_event_id)
         more = [NotificationRow._make(row[:-2]) for row in whole]
         for at, row in enumerate(whole):
@@ -232,7 +232,7 @@ def _read_page(
                 more[at] = more[at]._replace(message=_recognized_message(connection, row.NL_ID))
         rows.extend(more)
         held += sum(len(row.message or "") + 100 for row in more)
-        if len(read) < wanted and len(whole) == len(read):
+        if len(read) < requested and len(whole) == len(read):
             return LogPage(rows, exhausted=True)
         if len(rows) >= limit or (held >= max_bytes and len(rows) > 1):
             return LogPage(rows, exhausted=False)
@@ -243,17 +243,17 @@ def _read_page(
             after = [or_(_LOG.EVENT_ID > last_id, and_(_LOG.EVENT_ID == last_id, _LOG.NL_ID > last_key))]
 
 
-def _longest_of(wanted: int, room: int) -> int:
-    """Maximum length of a message to read it together with `wanted` others, if there is space for `room` bytes."""
-    return max(_LONG_MESSAGE, _MAX_ABOVE_AVERAGE * room // wanted)
+def _longest_of(requested: int, room: int) -> int:
+    """Maximum length of a message to read it together with `requested` others, if there is space for `room` bytes."""
+    return max(_LONG_MESSAGE, _MAX_ABOVE_AVERAGE * room // requested)
 
 
 def _first_page_query(after_event_id: int, limit: int) -> PlannedQuery:
     """The first statement of `_read_page` for the poller."""
-    wanted = min(_FIRST_ROWS, limit, max(1, _MAX_PAGE_BYTES // _LONG_MESSAGE))
+    requested = min(_FIRST_ROWS, limit, max(1, _MAX_PAGE_BYTES // _LONG_MESSAGE))
     return PlannedQuery(
         _FIRST_ROWS_QUERY,
-        {"after": after_event_id, "wanted": wanted, "longest": _longest_of(wanted, _MAX_PAGE_BYTES)},
+        {"after": after_event_id, "limit": requested, "longest": _longest_of(requested, _MAX_PAGE_BYTES)},
     )
 
 
@@ -292,7 +292,7 @@ _RECOGNIZED = select(
 _FIRST_ROWS_QUERY = DirectQuery(
     _rows_statement(
         [_LOG.EVENT_ID > bindparam("after", type_=BigInteger)], bindparam("longest", type_=BigInteger)
-    ).limit(bindparam("wanted", type_=Integer))
+    ).limit(bindparam("limit", type_=Integer))
 )
 
 

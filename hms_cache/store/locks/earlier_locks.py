@@ -48,10 +48,10 @@ class EarlierLocks:
     def _overlapping(self, targets: Sequence[LockTarget]) -> Iterator[LockRow]:
         """Locks that have a database or table in common with the targets, oldest first."""
         lists: list[list[LockRow]] = []
-        wanted: dict[str, set[str | None]] = defaultdict(set)
+        requested: dict[str, set[str | None]] = defaultdict(set)
         for target in targets:
-            wanted[target.database].add(target.table)
-        for database, tables in wanted.items():
+            requested[target.database].add(target.table)
+        for database, tables in requested.items():
             if (of_database := self._of.get(database)) is None:
                 continue
             # A lock on a database conflicts with those on its tables, and a lock on a table with those on its database.

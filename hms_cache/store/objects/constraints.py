@@ -74,10 +74,10 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
         return run_read(self._database, lambda connection: read_foreign_keys(connection, of, parent, child))
 
     def add_constraints(self, constraints: SQLAllTableConstraints) -> None:
-        wanted = copied(constraints)
+        foreign_keys = copied(constraints)
 
         def add(transaction: WriteTransaction) -> None:
-            _add(self._context, transaction, copied(wanted))
+            _add(self._context, transaction, copied(foreign_keys))
 
         run_write(self._database, add)
 
@@ -122,11 +122,11 @@ def add_constraints_of_new_table(
     context: StoreContext, transaction: WriteTransaction, table: Table, constraints: SQLAllTableConstraints
 ) -> None:
     """Adds the constraints with which a table is created. Raises InvalidObjectException for a missing column or key."""
-    wanted = copied(constraints)
-    for constraint in _all_of(wanted):
+    foreign_keys = copied(constraints)
+    for constraint in _all_of(foreign_keys):
         if constraint.catName is None:
             constraint.catName = table.catName
-    _add(context, transaction, wanted)
+    _add(context, transaction, foreign_keys)
 
 
 def _all_of(constraints: SQLAllTableConstraints) -> list[Any]:
@@ -146,31 +146,31 @@ def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLA
         return tables[key]
 
     for kind, group in itertools.groupby(_all_of(constraints), key=type):
-        wanted = list(group)
-        _make_up_names(context, wanted)
-        rows = [_row(find, places, constraint) for constraint in wanted]
+        foreign_keys = list(group)
+        _make_up_names(context, foreign_keys)
+        rows = [_row(find, places, constraint) for constraint in foreign_keys]
         if kind is SQLPrimaryKey:
-            _require_no_primary_key(connection, find, wanted)
+            _require_no_primary_key(connection, find, foreign_keys)
         _require_free_names(connection, rows)
         if kind is SQLForeignKey:
-            _require_keys_of_parents(connection, find, wanted)
+            _require_keys_of_parents(connection, find, foreign_keys)
         try:
             connection.execute(insert(KEY_CONSTRAINTS), rows)
         except IntegrityError as error:
             names = ", ".join(sorted({row["CONSTRAINT_NAME"] for row in rows}))
             raise InvalidObjectException(f"Constraint names that the database takes for the same: {names}") from error
-        by_table = sorted(zip(rows, wanted, strict=True), key=lambda pair: pair[0]["PARENT_TBL_ID"])
+        by_table = sorted(zip(rows, foreign_keys, strict=True), key=lambda pair: pair[0]["PARENT_TBL_ID"])
         for _, pairs in itertools.groupby(by_table, key=lambda pair: pair[0]["PARENT_TBL_ID"]):
             some = [constraint for _, constraint in pairs]
             parent = _parent(find, some[0])
             transaction.append_event(context.messages.build_add_constraints(parent.table, some))
 
 
-def _make_up_names(context: StoreContext, wanted: Sequence[Any]) -> None:
+def _make_up_names(context: StoreContext, foreign_keys: Sequence[Any]) -> None:
     """Gives unnamed constraints generated names in Hive's format. The columns of one key share one."""
-    kind = _KIND_OF_STRUCT[type(wanted[0])]
+    kind = _KIND_OF_STRUCT[type(foreign_keys[0])]
     made: dict[tuple[str, str, str], str] = {}
-    for number, constraint in enumerate(wanted):
+    for number, constraint in enumerate(foreign_keys):
         _normalize(constraint)
         name = getattr(constraint, kind.name_field)
         if name:
@@ -307,17 +307,17 @@ _AT_CHILD = _OF_NAMES.where(
 )
 
 
-def _require_no_primary_key(connection: Connection, find: _Finder, wanted: Iterable[SQLPrimaryKey]) -> None:
-    for names in sorted({_owner(constraint) for constraint in wanted}):
+def _require_no_primary_key(connection: Connection, find: _Finder, foreign_keys: Iterable[SQLPrimaryKey]) -> None:
+    for names in sorted({_owner(constraint) for constraint in foreign_keys}):
         table = find(*names)
         if table is not None and keys_of(connection, table.table_id, [PRIMARY_KEY]):
             raise MetaException(f" Primary key already exists for: {'.'.join(names)}")
 
 
-def _require_keys_of_parents(connection: Connection, find: _Finder, wanted: Sequence[SQLForeignKey]) -> None:
+def _require_keys_of_parents(connection: Connection, find: _Finder, foreign_keys: Sequence[SQLForeignKey]) -> None:
     """Each foreign key must refer to all columns of a primary or unique key of its parent."""
     keys: dict[tuple[Any, ...], list[SQLForeignKey]] = {}
-    for one in wanted:
+    for one in foreign_keys:
         keys.setdefault((one.fk_name, *_owner(one), one.pktable_db, one.pktable_name), []).append(one)
     types_of: dict[int, dict[str, str]] = {}
     known_of: dict[int, list[frozenset[tuple[str, str]]]] = {}

@@ -107,16 +107,16 @@ def add_partitions(
             new[name] = _own_copy(table, partition, writer.write_id)
     if not new:
         return []
-    wanted = prepare_added(context, transaction, table, new, writer.options)
+    requested = prepare_added(context, transaction, table, new, writer.options)
     if waiting:
         placed = {name: each.sd.location for name, each in new.items() if each.sd is not None and each.sd.location}
         located = ((name, context.warehouse.location(text)) for name, text in placed.items())
         release_places(context, transaction.connection, table, located, waiting)
     part_ids = insert_partitions(context, transaction, row, new)
     # After the rows: if another call has taken a name, this one fails before it could undo the other's directory.
-    places = _make_directories(context, transaction, wanted)
+    places = _make_directories(context, transaction, requested)
     if context.warehouse.manages_files and gathers_statistics(context, table):
-        counted = {each.name: each.place for each in wanted if each.name in places and not each.has_statistics}
+        counted = {each.name: each.place for each in requested if each.name in places and not each.has_statistics}
         _count_files(context, transaction, table, new, counted, part_ids, writer.options)
     files = files_of_new_partitions(context, transaction.connection, table, new, places)
     added = list(new.values())
@@ -237,7 +237,7 @@ def _positive(value: int | None) -> int | None:
 
 
 @frozen
-class _Wanted:
+class _RequestedPartition:
     """The directory of a new partition, to be created if it does not exist."""
 
     name: str
@@ -253,7 +253,7 @@ def prepare_added(
     table: Table,
     partitions: Mapping[str, Partition],
     options: EnvironmentOptions,
-) -> list[_Wanted]:
+) -> list[_RequestedPartition]:
     """Completes new partitions, which are given by name: locations, times and inherited parameters.
 
     Returns the directories that they need.
@@ -289,7 +289,7 @@ def prepare_added(
         for name in unknown:
             _withdraw_uncertain_claims(partitions[name], options)
     return [
-        _Wanted(name, place, files.allow(location) is not None, has_statistics)
+        _RequestedPartition(name, place, files.allow(location) is not None, has_statistics)
         for (name, location, has_statistics), place in zip(places, allowed, strict=True)
         if place is not None
     ]
@@ -311,12 +311,14 @@ def _inherit_parameters(context: StoreContext, table: Table, partition: Partitio
 
 
 def _make_directories(
-    context: StoreContext, transaction: WriteTransaction, wanted: Sequence[_Wanted]
+    context: StoreContext, transaction: WriteTransaction, requested: Sequence[_RequestedPartition]
 ) -> dict[str, AllowedLocation]:
     """Creates missing directories. Returns those that existed before and may be listed, by partition name."""
-    made = context.warehouse.changes(transaction).make_directories([each.place for each in wanted])
+    made = context.warehouse.changes(transaction).make_directories([each.place for each in requested])
     return {
-        each.name: each.place for each, is_made in zip(wanted, made, strict=True) if each.may_be_listed and not is_made
+        each.name: each.place
+        for each, is_made in zip(requested, made, strict=True)
+        if each.may_be_listed and not is_made
     }
 
 

@@ -51,7 +51,7 @@ from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import PART_COL_STATS, PARTITION_KEY_VALS, PARTITION_PARAMS, PARTITIONS
 from hms_cache.store.soft_drops import (
-    is_copy_wanted,
+    needs_copy,
     queue_renamed_partition,
 )
 from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
@@ -130,7 +130,7 @@ def rename_partition(
     old = stored[old_name]
     new = new_image(context, table, old.partition, partition, writer.given_write_id)
     files = FileAccess(context, transaction.connection)
-    copying_write_id = new.writeId if is_copy_wanted(table, writer.options, new.writeId) else None
+    copying_write_id = new.writeId if needs_copy(table, writer.options, new.writeId) else None
     move_directory(context, transaction, files, row, old.partition, new, new_name, copying_write_id)
     changes = [(old, new)]
     claimed = accurate_columns(old.partition.parameters or {}) & accurate_columns(new.parameters)

@@ -181,7 +181,7 @@ def plan_data_deletion(
     named = [(name, place) for name, place in zip(rows.names, texts, strict=True) if place]
     above: set[AllowedLocation] = set()
     outside: list[str] = []
-    wanted: list[AllowedLocation] = []
+    candidates: list[AllowedLocation] = []
     by_name: list[tuple[str, Location]] = []
     allowed_places = files.allow_texts_by_names([place for _, place in named])
     for (name, place), allowed in zip(named, allowed_places, strict=True):
@@ -191,7 +191,7 @@ def plan_data_deletion(
         location = allowed.location
         if not allowed.is_below_root or (root is not None and location.holds(root)):
             continue
-        wanted.append(allowed)
+        candidates.append(allowed)
         by_name.append((name, location))
         parent = allowed.parent
         for _ in range(depth - 1):
@@ -199,10 +199,10 @@ def plan_data_deletion(
                 break
             above.add(parent)
             parent = parent.parent
-    shared = partition_places_in_use(context, transaction.connection, row, [each.location for each in wanted])
+    shared = partition_places_in_use(context, transaction.connection, row, [each.location for each in candidates])
     shared |= places_of_other_partitions(context, transaction.connection, row, root, by_name)
     changes.delete_directories_after_commit(
-        [each for each in wanted if each.location not in shared], skip_trash=skip_trash
+        [each for each in candidates if each.location not in shared], skip_trash=skip_trash
     )
     what = f"partitions of {qualified(table.catName, table.dbName, table.tableName)} are dropped"
     log_files_kept(what, outside, OUTSIDE)

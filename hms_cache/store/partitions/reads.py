@@ -213,11 +213,11 @@ def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
 
 @frozen
 class _Reading:
-    """Statements that read partitions, and their parameters. `wanted`: the ids to keep, if the statements read more."""
+    """Statements that read partitions, and their parameters. `requested`: the ids to keep, if they read more."""
 
     statements: _Statements
     parameters: dict[str, Any]
-    wanted: frozenset[int] | None
+    requested: frozenset[int] | None
 
 
 def _plan(connection: Connection, table: PartitionedTable, part_ids: Sequence[int] | None) -> _Reading:
@@ -318,8 +318,10 @@ def _named(
             return None
         if not all(name.isascii() and len(name) <= LONGEST_NAME and "\0" not in name for name in names):
             return None
-        wanted = frozenset(names)
-        return _Named("names", {**of_table, "names": sorted(wanted)}, True, lambda rows: (rows.only(wanted), False))
+        requested = frozenset(names)
+        return _Named(
+            "names", {**of_table, "names": sorted(requested)}, True, lambda rows: (rows.only(requested), False)
+        )
 
     def by_patterns(
         patterns: Sequence[str], decide: Callable[[list[tuple[int, str]]], tuple[list[tuple[int, str]], bool]]
@@ -431,8 +433,8 @@ def _made_rows(
     """`details`: the rows that belong to the descriptors, or None if they have not been read yet."""
     make_templates = _templates if few else _templates_of_texts
     templates = make_templates(connection, reading, rows, details)
-    if reading.wanted is not None:
-        rows = [row for row in rows if row[0] in reading.wanted]
+    if reading.requested is not None:
+        rows = [row for row in rows if row[0] in reading.requested]
     rows = sorted(rows, key=itemgetter(1))
     columns = list(zip(*rows, strict=True)) if rows else [()] * _WIDTH
     ids, names, create_times, access_times, write_ids, sd_ids, locations, texts = (list(c) for c in columns[:_WIDTH])

@@ -318,18 +318,20 @@ def by_name_plan(
     connection: Connection, table: PartitionedTable, names: Iterable[str], *, is_exact: bool = True
 ) -> Plan[list[tuple[int, str]]]:
     """Like `partitions_by_name`, as a plan."""
-    wanted = frozenset(names)
-    if len(wanted) > MAX_LISTED:
-        without_blanks = frozenset() if is_exact else {name.rstrip(" ") for name in wanted}
+    requested = frozenset(names)
+    if len(requested) > MAX_LISTED:
+        without_blanks = frozenset() if is_exact else {name.rstrip(" ") for name in requested}
         return [
-            pair for pair in all_names(connection, table) if pair[1] in wanted or pair[1].rstrip(" ") in without_blanks
+            pair
+            for pair in all_names(connection, table)
+            if pair[1] in requested or pair[1].rstrip(" ") in without_blanks
         ]
     found: dict[int, str] = {}
     # One after the other, because the size of a packet is limited.
-    for batch in batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT):
+    for batch in batches_of_texts(connection, requested, NAMES_IN_A_STATEMENT):
         parameters = {"table_id": table.table_id, "names": batch}
         rows = yield from fetch(PlannedQuery(_LISTED_QUERY, parameters, compares_texts=True))
-        found.update(pair for pair in _pairs(rows) if pair[1] in wanted or not is_exact)
+        found.update(pair for pair in _pairs(rows) if pair[1] in requested or not is_exact)
     return list(found.items())
 
 

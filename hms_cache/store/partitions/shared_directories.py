@@ -122,9 +122,9 @@ def _partitions_named_there(
         others = _without(selected.part_ids or (), selected.names or (), own)
         if any(_lies_in(text, place) for _, text in _locations(connection, others)):
             found.add(place)
-    wanted = tuple(sorted(by_name.keys() - own))
-    if wanted:
-        selected = select_for_write(connection, partitioned(row), ByNames(wanted), context)
+    requested = tuple(sorted(by_name.keys() - own))
+    if requested:
+        selected = select_for_write(connection, partitioned(row), ByNames(requested), context)
         others = _without(selected.part_ids or (), selected.names or (), own)
         for name, text in _locations(connection, others):
             found.update(place for place in by_name.get(name, ()) if _lies_in(text, place))

@@ -21,7 +21,7 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.properties.selection import SelectionError, is_wanted, parse_expression, project
+from hms_cache.store.properties.selection import SelectionError, matches, parse_expression, project
 from hms_cache.store.properties.serialized_maps import read_map, write_map
 from hms_cache.store.schema import METASTORE_DB_PROPERTIES
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
@@ -45,17 +45,17 @@ class Properties(PartOfStore):
         :raises MetaException: a name or value is too long, or a map contains values that are not text.
         """
         self._require(namespace)
-        wanted: dict[str, dict[str, str]] = {}
+        requested: dict[str, dict[str, str]] = {}
         for full_name, value in properties.items():
             key, name = _place(full_name)
-            wanted.setdefault(key, {})[name] = value
+            requested.setdefault(key, {})[name] = value
 
         def work(transaction: WriteTransaction) -> None:
             # In sorted order, so that two calls that change the same maps cannot deadlock.
-            for key in sorted(wanted):
-                self._save(transaction.connection, key, wanted[key])
+            for key in sorted(requested):
+                self._save(transaction.connection, key, requested[key])
 
-        if wanted:
+        if requested:
             run_write(self._database, work)
 
     def get(
@@ -74,7 +74,7 @@ class Properties(PartOfStore):
         try:
             expression = None if predicate is None else parse_expression(predicate)
             for key, properties in found:
-                if expression is not None and not is_wanted(expression, properties):
+                if expression is not None and not matches(expression, properties):
                     continue
                 seen = project(list(selection), properties) if selection else properties
                 if seen:

@@ -99,7 +99,7 @@ def _parsed(text: str) -> Expression:
 _parsed_and_kept = lru_cache(maxsize=128)(_parsed)
 
 
-def is_wanted(expression: Expression, properties: Properties) -> bool:
+def matches(expression: Expression, properties: Properties) -> bool:
     """Whether the expression is true for the map; any other result than true counts as false.
 
     :raises SelectionError: types do not fit.

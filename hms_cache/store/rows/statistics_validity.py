@@ -71,13 +71,13 @@ def aborted_write_ids(
     One statement per 500 different ids; none if there is no id.
     """
     catalog, database, name = table
-    wanted = sorted({write_id for write_id in write_ids if write_id is not None and write_id > 0})
-    if not wanted or (catalog or DEFAULT_CATALOG) != DEFAULT_CATALOG:
+    requested = sorted({write_id for write_id in write_ids if write_id is not None and write_id > 0})
+    if not requested or (catalog or DEFAULT_CATALOG) != DEFAULT_CATALOG:
         return frozenset()
     if not features_of(connection).has(TXN_TO_WRITE_ID):
         return frozenset()
     aborted: set[int] = set()
-    for some in batches(wanted, _IDS_IN_A_STATEMENT):
+    for some in batches(requested, _IDS_IN_A_STATEMENT):
         states = write_id_states(connection, (database or "", name or ""), some)
         aborted.update(write_id for write_id, state in states.items() if state is WriteIdState.ABORTED)
     return frozenset(aborted)

@@ -166,9 +166,9 @@ def write_parameters(
 
     Raises MetaException as `require_distinct_keys` does.
     """
-    wanted = dict(after or {})
-    require_distinct_keys(connection, wanted)
-    gone = sorted(key for key in before if key not in wanted)
+    requested = dict(after or {})
+    require_distinct_keys(connection, requested)
+    gone = sorted(key for key in before if key not in requested)
     for some in batches(gone, _MANY_IDS):
         connection.execute(_delete_keys(table.c[owner_column]), {"owner_id": owner_id, "keys": list(some)})
     # Rows with null values were not read, so a key that is new here may have a row.
@@ -177,7 +177,7 @@ def write_parameters(
         table,
         [
             {owner_column: owner_id, "PARAM_KEY": key, "PARAM_VALUE": value}
-            for key, value in sorted(wanted.items())
+            for key, value in sorted(requested.items())
             if before.get(key) != value
         ],
     )

@@ -85,15 +85,15 @@ def main_statements(missing_columns: frozenset[tuple[str, str]]) -> MainStatemen
 _NO_POSITION: Any = literal_column("0")
 
 
-def _details(wanted: Callable[[Any, str], ColumnElement[bool]]) -> CompoundSelect[Any]:
-    """`wanted`: a condition that selects the owners of a kind."""
+def _details(condition: Callable[[Any, str], ColumnElement[bool]]) -> CompoundSelect[Any]:
+    """`condition`: a condition that selects the owners of a kind."""
 
     def arm(kind: int, owner: Any, ids: str, position: Any, *texts: Any) -> Select[Any]:
         filled = [*texts, *[null()] * (3 - len(texts))]
         labelled = [text.label(f"TEXT_{number}") for number, text in enumerate(filled, 1)]
         return select(
             literal_column(str(kind)).label("KIND"), owner.label("OWNER_ID"), position.label("POSITION"), *labelled
-        ).where(wanted(owner, ids))
+        ).where(condition(owner, ids))
 
     def items(kind: int, owner: Any, ids: str, *texts: Any) -> Select[Any]:
         return arm(kind, owner, ids, owner.table.c.INTEGER_IDX, *texts)

@@ -238,9 +238,9 @@ def _values(grant: HiveObjectPrivilege, target: Target, privilege: str, now_s: i
 
 def _lock_roles(connection: Connection, names: Sequence[str | None]) -> set[str]:
     """The names that are roles. These roles are locked against drops until the transaction ends."""
-    wanted = possible_names(connection, sorted({name for name in names if name is not None}), ROLES.c.ROLE_NAME)
+    requested = possible_names(connection, sorted({name for name in names if name is not None}), ROLES.c.ROLE_NAME)
     found: set[str] = set()
-    for some in batches(wanted, _MAX_NAMES):
+    for some in batches(requested, _MAX_NAMES):
         of_names = select(ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME.in_(some)).order_by(ROLES.c.ROLE_ID)
         found.update(connection.execute(of_names.with_for_update()).scalars())
     return found
@@ -357,8 +357,8 @@ def _similar_grants(connection: Connection, grant: HiveObjectPrivilege, target: 
     if grant.authorizer is not None:
         conditions.append(grants.AUTHORIZER == grant.authorizer)
     statement = select(level.privilege, grants.GRANTOR).where(*on_target(target)(level), *conditions)
-    wanted = (grant.grantInfo.grantor or "").lower()
-    return {privilege for privilege, grantor in connection.execute(statement) if (grantor or "").lower() == wanted}
+    requested = (grant.grantInfo.grantor or "").lower()
+    return {privilege for privilege, grantor in connection.execute(statement) if (grantor or "").lower() == requested}
 
 
 def _text(reference: HiveObjectRef) -> str:

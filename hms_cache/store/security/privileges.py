@@ -176,13 +176,13 @@ class Privileges(PartOfStore):
             target = found or required_target(connection, reference)
             of_it = [] if authorizer is None else [same_text(level.table.c.AUTHORIZER, authorizer)]
             old = _read_with_ids(connection, level, lambda level: [*on_target(target)(level), *of_it])
-            wanted = {_identity(grant): grant for grant in grants}
+            requested = {_identity(grant): grant for grant in grants}
             kept = {_identity(grant) for _, grant in old}
-            gone = [grant_id for grant_id, grant in old if _identity(grant) not in wanted]
+            gone = [grant_id for grant_id, grant in old if _identity(grant) not in requested]
             if gone:
                 log_change(transaction, self._context)
                 delete_ids(connection, level.id_column, gone)
-            new = [grant for identity, grant in wanted.items() if identity not in kept]
+            new = [grant for identity, grant in requested.items() if identity not in kept]
             grant_all(transaction, self._context, new, each_by_itself=each_by_itself)
 
         self._write(refresh)

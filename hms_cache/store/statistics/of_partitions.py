@@ -252,10 +252,10 @@ def delete_partition_statistics(
         values["engine"] = engine
     had: set[int] = set()
     doomed: list[int] = []
-    wanted = frozenset(columns)
+    requested = frozenset(columns)
     for batch in batches(sorted(part_ids), IDS_IN_A_STATEMENT):
         for cs_id, part_id, column in transaction.connection.execute(statement, {"ids": list(batch), **values}):
-            if not wanted or column in wanted:
+            if not requested or column in requested:
                 had.add(part_id)
                 doomed.append(cs_id)
     if doomed:

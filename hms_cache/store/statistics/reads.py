@@ -60,7 +60,7 @@ class StatisticsReader:
 
         One statement per 5,000 names; one statement in all for more than 20,000.
         """
-        wanted, requested = set(names), {column.lower() for column in columns}
+        selected, requested = set(names), {column.lower() for column in columns}
         statement = (
             self._of(PART_COL_STATS, engine, PARTITIONS.c.PART_NAME)
             .select_from(PARTITIONS.join(PART_COL_STATS, PART_COL_STATS.c.PART_ID == PARTITIONS.c.PART_ID))
@@ -69,15 +69,15 @@ class StatisticsReader:
         parameters: dict[str, Any] = {"table_id": table.table_id, "engine": engine}
         statement = self._of_columns(statement, PART_COL_STATS, requested, parameters)
         runs = [parameters]
-        if len(wanted) <= MAX_LISTED:
+        if len(selected) <= MAX_LISTED:
             statement = statement.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True)))
-            batches = batches_of_texts(self._connection, wanted, NAMES_IN_A_STATEMENT)
+            batches = batches_of_texts(self._connection, selected, NAMES_IN_A_STATEMENT)
             runs = [{**parameters, "names": some} for some in batches]
         for run in runs:
             for row in comparable_rows(self._connection, statement, run):
                 name = row[ROW_WIDTH]
                 statistics = statistics_of_row(row)
-                if name in wanted and statistics is not None and _is_requested(statistics, requested):
+                if name in selected and statistics is not None and _is_requested(statistics, requested):
                     yield name, statistics, row[LAST_ANALYZED]
 
     def _of_columns(
@@ -137,14 +137,14 @@ def partitions_with_valid_statistics(
     if not features_of(connection).has(PARTITIONS.c.WRITE_ID):
         # Before Hive 4 statistics have no write id and are valid for everybody.
         return set(names)
-    wanted = set(names)
+    selected = set(names)
     statement = _CLAIMS
     runs: list[dict[str, Any]] = [{"table_id": table.table_id}]
-    if len(wanted) <= MAX_LISTED:
+    if len(selected) <= MAX_LISTED:
         statement = _CLAIMS_OF_NAMES
-        batches = batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT)
+        batches = batches_of_texts(connection, selected, NAMES_IN_A_STATEMENT)
         runs = [{"table_id": table.table_id, "names": some} for some in batches]
-    claims = [row for run in runs for row in comparable_rows(connection, statement, run) if row[0] in wanted]
+    claims = [row for run in runs for row in comparable_rows(connection, statement, run) if row[0] in selected]
     aborted = aborted_write_ids(
         connection, (table.catalog, table.database, table.name), {write_id for _, _, write_id in claims}
     )

@@ -108,8 +108,8 @@ class TableChanges(PartOfStore):
 
         Logs an ALTER_TABLE event, which Hive does not: without it no other server would see the change.
         """
-        wanted = copied(creation_metadata)
-        wanted.catName, wanted.dbName, wanted.tblName = name
+        new_metadata = copied(creation_metadata)
+        new_metadata.catName, new_metadata.dbName, new_metadata.tblName = name
 
         def replace(transaction: WriteTransaction) -> None:
             connection = transaction.connection
@@ -130,9 +130,9 @@ class TableChanges(PartOfStore):
             )
             connection.execute(delete(MV_TABLES_USED).where(MV_TABLES_USED.c.MV_CREATION_METADATA_ID.in_(ids)))
             connection.execute(delete(MV_CREATION_METADATA).where(metadata.MV_CREATION_METADATA_ID.in_(ids)))
-            insert_creation_metadata(transaction, wanted)
+            insert_creation_metadata(transaction, new_metadata)
             after = copied(found.table)
-            after.creationMetadata = wanted
+            after.creationMetadata = new_metadata
             transaction.append_event(self._context.messages.build_alter_table(found.table, after))
 
         run_write(self._database, replace, ids={"MCreationMetadata": 1})

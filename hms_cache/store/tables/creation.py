@@ -202,8 +202,8 @@ class TableCreation(PartOfStore):
         table.sd.location = str(location)
         allowed = files.allow(location)
         self._claim_statistics_of_new_table(table, allowed)
-        wanted = self._context.settings.catalog.statistics_autogather and not is_forbidden
-        if wanted and not table.partitionKeys:
+        gathers_statistics = self._context.settings.catalog.statistics_autogather and not is_forbidden
+        if gathers_statistics and not table.partitionKeys:
             if allowed is not None and warehouse.is_directory(allowed):
                 self._add_statistics(table, allowed, options)
             elif allowed is None and is_given:
@@ -242,10 +242,10 @@ def _with_suffix(location: Location, table: Table) -> Location:
     After the drop its directory waits for a cleaner, which deletes it completely. A new table of the same name must be
     elsewhere. Source: `HMSHandler.getTableSuffix` (Hive 4.0.1).
     """
-    is_wanted = table.txnId is not None and is_parameter_true(table, SOFT_DELETE)
+    is_soft_delete = table.txnId is not None and is_parameter_true(table, SOFT_DELETE)
     _, dot, version = location.name.rpartition(".v")
     has_suffix = bool(dot) and version.isascii() and version.isdigit()
-    if not is_wanted or location.is_root or has_suffix:
+    if not is_soft_delete or location.is_root or has_suffix:
         return location
     return location.parent.child(f"{location.name}.v{table.txnId:07d}")
 

@@ -284,19 +284,19 @@ def _plan_deletions(
     """
     if not context.warehouse.manages_files:
         return []
-    wanted = [
-        (table, _wanted_deletions(context, files, table, partitions, stays))
+    candidates = [
+        (table, _deletion_candidates(context, files, table, partitions, stays))
         for table, partitions in tables
         if is_data_owned(table) and table.sd is not None and table.sd.location
     ]
     own = own_places(
-        context, transaction.connection, [(table, each.location) for table, places in wanted for each in places]
+        context, transaction.connection, [(table, each.location) for table, places in candidates for each in places]
     )
-    others = [each.location for _, places in wanted for each in places if each.location not in own]
+    others = [each.location for _, places in candidates for each in places if each.location not in own]
     shared = places_in_use(context, transaction.connection, others)
     changes = context.warehouse.changes(transaction)
     by_trash: dict[bool, list[AllowedLocation]] = {}
-    for table, places in wanted:
+    for table, places in candidates:
         log_files_kept(_is_dropped(table), [each.location for each in places if each.location in shared], SHARED)
         going = [each for each in places if each.location not in shared]
         by_trash.setdefault(skip_trash or is_trash_skipped(table), []).extend(going)
@@ -309,7 +309,7 @@ def _is_dropped(table: Table) -> str:
     return f"table {qualified(table.catName, table.dbName, table.tableName)} is dropped"
 
 
-def _wanted_deletions(
+def _deletion_candidates(
     context: StoreContext, files: FileAccess, table: Table, partitions: Sequence[Location], stays: Sequence[Location]
 ) -> list[AllowedLocation]:
     """The directories of one table that may be deleted, before other objects are considered."""
@@ -318,7 +318,7 @@ def _wanted_deletions(
     except MetaException as error:
         log_files_kept(_is_dropped(table), [table.sd.location], str(error.message))
         return []
-    wanted: list[AllowedLocation] = []
+    candidates: list[AllowedLocation] = []
     outside = []
     files.check_all((*partitions, own))
     for location in dict.fromkeys((*partitions, own)):
@@ -332,6 +332,6 @@ def _wanted_deletions(
         elif location != own and location.is_inside(own) and files.allow_deletion(own) is not None:
             continue  # deleted with the table's directory
         else:
-            wanted.append(allowed)
+            candidates.append(allowed)
     log_files_kept(_is_dropped(table), outside, OUTSIDE)
-    return wanted
+    return candidates

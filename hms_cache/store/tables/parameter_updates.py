@@ -35,16 +35,16 @@ class TableParameterUpdates(PartOfStore):
         if ordered:
             run_write(self._database, work)
 
-    def _update(self, transaction: WriteTransaction, wanted: TableParamsUpdate) -> None:
-        connection, names = transaction.connection, _names(wanted)
+    def _update(self, transaction: WriteTransaction, request: TableParamsUpdate) -> None:
+        connection, names = transaction.connection, _names(request)
         row = lock_table(connection, *names)
         if row is None:
             raise NoSuchObjectException(f"{'.'.join(names)} table not found")
         after = copy.copy(row.table)
         before = dict(row.table.parameters or {})
-        after.parameters = dict(sorted((before | (wanted.params or {})).items()))
-        if wanted.expected_param_key is not None:
-            expected = ExpectedParameter(wanted.expected_param_key, wanted.expected_param_value)
+        after.parameters = dict(sorted((before | (request.params or {})).items()))
+        if request.expected_param_key is not None:
+            expected = ExpectedParameter(request.expected_param_key, request.expected_param_value)
             check_expected_parameter(connection, row, after, expected)
         write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, before, after.parameters)
         transaction.append_event(self._context.messages.build_alter_table(row.table, after))

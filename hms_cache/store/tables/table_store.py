@@ -69,10 +69,10 @@ class StoredTables(TableReads):
         self, database: DatabaseName, names: Sequence[str], *, version: ReadVersion = ANY_VERSION
     ) -> list[Table]:
         """See `TableReads.get_tables`. As many statements as for one table, per some thousands of names."""
-        wanted = list(dict.fromkeys(normalize_identifier(name) for name in names))
+        requested = list(dict.fromkeys(normalize_identifier(name) for name in names))
 
         def read(connection: Connection) -> dict[str, Table]:
-            found = read_tables(connection, *database, wanted)
+            found = read_tables(connection, *database, requested)
             if not found and read_database_id(connection, *database) is None:
                 name = qualified(*database)
                 raise UnknownDBException(f"Could not find database {name}: database {name}")
@@ -81,7 +81,7 @@ class StoredTables(TableReads):
             return {row.name: row.table for row in found}
 
         found = run_read(self._context.database, read)
-        return [found[name] for name in wanted if name in found]
+        return [found[name] for name in requested if name in found]
 
     def get_table_names(
         self, database: DatabaseName, pattern: str | None = None, table_type: str | None = None

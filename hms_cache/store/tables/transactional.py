@@ -99,18 +99,18 @@ def _require_unsorted(table: Table) -> None:
         raise MetaException(f"Table {_name(table)} cannot support full ACID functionality since it is sorted.")
 
 
-def _get(parameters: Mapping[str, str] | None, wanted: str) -> str | None:
+def _get(parameters: Mapping[str, str] | None, name: str) -> str | None:
     """The parameter's value; its name is case-insensitive."""
     for key, value in (parameters or {}).items():
-        if key.lower() == wanted:
+        if key.lower() == name:
             return value
     return None
 
 
-def _pop(parameters: MutableMapping[str, str], wanted: str) -> str | None:
+def _pop(parameters: MutableMapping[str, str], name: str) -> str | None:
     """Removes the parameter and returns its value; its name is case-insensitive."""
     value = None
-    for key in [key for key in parameters if key.lower() == wanted]:
+    for key in [key for key in parameters if key.lower() == name]:
         value = parameters.pop(key)
     return value
 

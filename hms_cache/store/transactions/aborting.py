@@ -70,8 +70,8 @@ def abort_txn(transaction: WriteTransaction, context: TxnContext, request: Abort
 def abort_txns(transaction: WriteTransaction, context: TxnContext, request: AbortTxnsRequest) -> list[int]:
     """Aborts those of the transactions that are open, and returns their ids. Appends an ABORT_TXN for each."""
     aborted: list[int] = []
-    wanted = sorted(set(request.txn_ids))
-    for batch in batches(wanted, _BATCH_SIZE):
+    requested = sorted(set(request.txn_ids))
+    for batch in batches(requested, _BATCH_SIZE):
         aborted += abort_open_txns(transaction, context, batch, request.errorCode)
     return aborted
 

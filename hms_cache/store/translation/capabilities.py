@@ -45,6 +45,6 @@ def writes(capabilities: Iterable[str]) -> list[str]:
     return [each for each in capabilities if each.upper().endswith(("WRITE", "STATS", "INVALIDATE"))]
 
 
-def missing(wanted: Iterable[str], present: Collection[str]) -> list[str]:
-    """The wanted capabilities that are not present."""
-    return [each for each in wanted if each not in present]
+def missing(required: Iterable[str], present: Collection[str]) -> list[str]:
+    """The required capabilities that are not present."""
+    return [each for each in required if each not in present]

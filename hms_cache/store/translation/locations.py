@@ -59,14 +59,14 @@ class TranslatedLocations:
         If something exists there already, `metastore.metadata.transformer.location.mode` decides: ``force`` uses the
         location nevertheless, ``seqsuffix`` and ``seqprefix`` add a number, ``prohibit`` raises MetaException.
         """
-        wanted = self.external_table(database, name)
+        preferred = self.external_table(database, name)
         if self._mode == "force":
-            return wanted
-        location, attempt = wanted, 0
+            return preferred
+        location, attempt = preferred, 0
         while (place := self._warehouse.allow(location)) is not None and self._warehouse.is_directory(place):
             attempt += 1
             if self._mode == "prohibit":
-                raise MetaException(f"Default location is not available for table: {wanted}")
+                raise MetaException(f"Default location is not available for table: {preferred}")
             numbered = f"{name}_{attempt}" if self._mode == "seqsuffix" else f"{attempt}_{name}"
             location = self.external_table(database, numbered)
         return location

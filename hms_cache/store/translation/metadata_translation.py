@@ -135,13 +135,13 @@ class MetadataTranslation:
             )
         if not capabilities:
             raise MetaException("Processor has no capabilities, cannot create an ACID table.")
-        kind, needed, wanted = (
+        kind, needed, required = (
             ("INSERT ACID", INSERT_ONLY_WRITE, INSERT_ONLY_WRITES)
             if is_insert_only
             else ("FULL ACID", FULL_ACID_WRITE, FULL_ACID_WRITES)
         )
         if needed not in capabilities:
-            lacking = ", ".join(missing(wanted, capabilities))
+            lacking = ", ".join(missing(required, capabilities))
             raise MetaException(f"Processor does not have capabilities to create a {kind} table:[{lacking}]")
 
     @staticmethod

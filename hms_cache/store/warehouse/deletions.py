@@ -69,10 +69,10 @@ class Deletions:
             except MetaException as error:
                 failures.update(dict.fromkeys(some, error))
                 continue
-            wanted = some if is_first_there else some[1:]
+            requested = some if is_first_there else some[1:]
             if self._settings.trash_interval_min > 0 and not skip_trash:
-                wanted = self._put_into_trash(file_system, wanted, failures)
-            self._delete(file_system, wanted, failures)
+                requested = self._put_into_trash(file_system, requested, failures)
+            self._delete(file_system, requested, failures)
         return failures
 
     def remove_empty(self, locations: Sequence[AllowedLocation]) -> None:
@@ -81,17 +81,17 @@ class Deletions:
         by_file_system: dict[str, list[AllowedLocation]] = {}
         for location in dict.fromkeys(locations):
             by_file_system.setdefault(file_system_of(location), []).append(location)
-        for file_system, wanted in by_file_system.items():
-            self._in_batches(file_system, "remove", "Cannot remove", wanted, self._remove_some, failures)
+        for file_system, requested in by_file_system.items():
+            self._in_batches(file_system, "remove", "Cannot remove", requested, self._remove_some, failures)
         for location, error in failures.items():
             _LOG.warning("cannot remove the empty directory %s: %s", location, _text(error))
 
-    def _delete(self, file_system: str, wanted: Sequence[AllowedLocation], failures: Failures) -> None:
+    def _delete(self, file_system: str, requested: Sequence[AllowedLocation], failures: Failures) -> None:
         self._in_batches(
             file_system,
             "delete",
             "Failed to delete directory:",
-            wanted,
+            requested,
             self._delete_some,
             failures,
             timeout_s=self._settings.file_move_timeout_s,
@@ -135,7 +135,7 @@ class Deletions:
         file_system: str,
         operation: str,
         failure: str,
-        wanted: Sequence[AllowedLocation],
+        requested: Sequence[AllowedLocation],
         work: Callable[[Sequence[AllowedLocation], float], Sequence[T | Exception]],
         failures: Failures,
         *,
@@ -150,8 +150,8 @@ class Deletions:
         limit_s = timeout_s or self._settings.file_timeout_s
         slice_s = min(self._settings.file_timeout_s, limit_s / 2)
         start = 0
-        while start < len(wanted):
-            some = wanted[start : start + AT_ONCE]
+        while start < len(requested):
+            some = requested[start : start + AT_ONCE]
             try:
                 answers = self._warehouse.run_operation(
                     file_system,
@@ -176,12 +176,12 @@ class Deletions:
     # The trash
 
     def _put_into_trash(
-        self, file_system: str, wanted: Sequence[AllowedLocation], failures: Failures
+        self, file_system: str, requested: Sequence[AllowedLocation], failures: Failures
     ) -> list[AllowedLocation]:
         """Moves the directories to the trash. Returns those that lie in it already, which are to be deleted."""
         in_trash: list[AllowedLocation] = []
         goals: dict[AllowedLocation, AllowedLocation] = {}
-        for location in wanted:
+        for location in requested:
             try:
                 goal = self._place_in_trash(location)
             except MetaException as error:

@@ -100,14 +100,14 @@ class Listings:
         found: list[list[str]] = [[]] * len(locations)
         for file_system, indexes in by_system.items():
             for some in batches(indexes, DIRECTORIES_AT_ONCE):
-                wanted = [locations[index] for index in some]
+                requested = [locations[index] for index in some]
                 answers = self._warehouse.run_operation(
                     file_system,
                     "list",
-                    f"Cannot list {wanted[0]}",
-                    partial(self._files_in, wanted),
+                    f"Cannot list {requested[0]}",
+                    partial(self._files_in, requested),
                     timeout_s=max(self._settings.file_timeout_s, self._settings.listing_timeout_s),
-                    key=("files_in", tuple(map(str, wanted))),
+                    key=("files_in", tuple(map(str, requested))),
                 )
                 for index, names in zip(some, answers, strict=True):
                     found[index] = names

@@ -1,8 +1,8 @@
 """Lists the objects of many directories of one bucket with few requests.
 
 Partitions of a table are adjacent: one page of a listing, a thousand keys, contains the files of hundreds of them. A
-listing begins at the first wanted directory; directories that it passes are complete; the next listing begins at the
-next wanted directory. So each request completes at least one directory. A directory in which nothing was found is
+listing begins at the first requested directory; directories that it passes are complete; the next listing begins at the
+next requested directory. So each request completes at least one directory. A directory in which nothing was found is
 listed again separately. At most twice as many requests are needed as with one listing per directory, and for adjacent
 directories a hundredth.
 """
@@ -18,14 +18,14 @@ _LISTING_OBJECTS = 100
 """Parsing this many keys of a page costs as much as listing one directory separately."""
 
 _ALONE_DIRECTORIES = 64
-"""After a page with too few wanted directories, which are far apart then, this many are listed separately before a page
-is tried again."""
+"""After a page with too few requested directories, which are far apart then, this many are listed separately before a
+page is tried again."""
 
 _PAGE_OBJECTS = 1_000
 """Maximum number of objects in a page: what stores return at once."""
 
 _MORE_OBJECTS = 8
-"""Additional objects in a page, beyond one per wanted directory and a quarter more."""
+"""Additional objects in a page, beyond one per requested directory and a quarter more."""
 
 
 Listed = tuple[str, list[StoredObject] | Exception]
@@ -46,10 +46,10 @@ def objects_of(store: OrderedKeyStore, bucket: str, directories: Sequence[str]) 
 class _Scan:
     """State of a scan over directories in the order of their keys."""
 
-    def __init__(self, store: OrderedKeyStore, bucket: str, wanted: Sequence[str]) -> None:
+    def __init__(self, store: OrderedKeyStore, bucket: str, requested: Sequence[str]) -> None:
         self._store = store
         self._bucket = bucket
-        self._wanted, self._within = _apart(wanted)
+        self._requested, self._within = _apart(requested)
         self._number = 0
         """Index of the first directory that is not complete."""
 
@@ -64,23 +64,23 @@ class _Scan:
 
     def run(self) -> Iterator[Listed]:
         """Runs until all directories are complete."""
-        while self._number < len(self._wanted):
-            if self._alone or self._number == len(self._wanted) - 1:
-                yield self._by_itself(self._wanted[self._number])
+        while self._number < len(self._requested):
+            if self._alone or self._number == len(self._requested) - 1:
+                yield self._by_itself(self._requested[self._number])
                 self._next()
                 continue
             before = self._number
-            prefix = _common_beginning(self._wanted[self._number], self._wanted[-1])
+            prefix = _common_beginning(self._requested[self._number], self._requested[-1])
             try:
                 page, is_more = self._page(prefix)
             except Exception:
                 # Perhaps only this kind of listing is not permitted. Any other error shows up in each directory's own
                 # listing.
-                self._alone = len(self._wanted)
+                self._alone = len(self._requested)
                 continue
             yield from self._take(page)
             if not is_more:
-                while self._number < len(self._wanted):
+                while self._number < len(self._requested):
                     yield self._done()
             if self._number - before < len(page) // _LISTING_OBJECTS:
                 self._alone = _ALONE_DIRECTORIES
@@ -88,11 +88,11 @@ class _Scan:
             yield self._by_itself(key)
 
     def _page(self, prefix: str) -> tuple[list[StoredObject], bool]:
-        start = self._start or self._wanted[self._number]
-        left = len(self._wanted) - self._number
+        start = self._start or self._requested[self._number]
+        left = len(self._requested) - self._number
         # A directory that did not fit into one page is large: pages of maximum size are used.
-        wanted = _PAGE_OBJECTS if self._start else min(left + left // 4 + _MORE_OBJECTS, _PAGE_OBJECTS)
-        page, is_more = self._store.page_from(self._bucket, prefix, start, wanted)
+        requested = _PAGE_OBJECTS if self._start else min(left + left // 4 + _MORE_OBJECTS, _PAGE_OBJECTS)
+        page, is_more = self._store.page_from(self._bucket, prefix, start, requested)
         keys = [start.encode(), *(each.suffix.encode() for each in page)]
         if any(one > other for one, other in pairwise(keys)) or (is_more and not page):
             raise OSError("The store does not list its keys in their order")
@@ -102,13 +102,13 @@ class _Scan:
     def _take(self, page: Sequence[StoredObject]) -> Iterator[Listed]:
         for each in page:
             yield from self._pass(each.suffix)
-            if self._number < len(self._wanted) and each.suffix.startswith(here := self._wanted[self._number]):
+            if self._number < len(self._requested) and each.suffix.startswith(here := self._requested[self._number]):
                 self._objects.append(each._replace(suffix=each.suffix[len(here) - 1 :]))
 
     def _pass(self, key: str) -> Iterator[Listed]:
         """Completes all directories before this key."""
-        while self._number < len(self._wanted):
-            here = self._wanted[self._number]
+        while self._number < len(self._requested):
+            here = self._requested[self._number]
             if key.startswith(here):
                 self._start = key
                 return
@@ -117,7 +117,7 @@ class _Scan:
             yield self._done()
 
     def _done(self) -> Listed:
-        here, objects = self._wanted[self._number], self._objects
+        here, objects = self._requested[self._number], self._objects
         self._next()
         # A store on top of a file system may list `a/` before `a-b/`, and the page may have ended between them.
         return (here[:-1], objects) if objects else self._by_itself(here)
@@ -135,11 +135,11 @@ class _Scan:
         self._alone = max(0, self._alone - 1)
 
 
-def _apart(wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+def _apart(requested: Sequence[str]) -> tuple[list[str], list[str]]:
     """Directories that are not inside others of them, and those that are, whose objects belong to two."""
     apart: list[str] = []
     within: list[str] = []
-    for key in wanted:
+    for key in requested:
         (within if apart and key.startswith(apart[-1]) else apart).append(key)
     return apart, within
 

@@ -94,14 +94,16 @@ class Warehouse(WarehouseLayout):
             if each is not None and each.is_local:
                 by_mount.setdefault(mount_of(each.location.path), []).append(index)
         for mount, indexes in by_mount.items():
-            wanted = [(each.location.path, each.root_paths) for index in indexes if (each := found[index]) is not None]
+            requested = [
+                (each.location.path, each.root_paths) for index in indexes if (each := found[index]) is not None
+            ]
             what = f"Cannot look at {locations[indexes[0]]}"
             answers = self.run_operation(
                 mount,
                 "inspect",
                 what,
-                lambda wanted=wanted: [local_files.is_within(path, paths) for path, paths in wanted],  # type: ignore[misc]
-                key=("is_within", tuple(wanted)),
+                lambda requested=requested: [local_files.is_within(path, paths) for path, paths in requested],  # type: ignore[misc]
+                key=("is_within", tuple(requested)),
             )
             for index, is_within in zip(indexes, answers, strict=True):
                 if not is_within:
@@ -136,15 +138,16 @@ class Warehouse(WarehouseLayout):
             elif self.is_vacant(claimed):
                 found[index] = claimed
         for mount, claims in by_mount.items():
-            wanted = [(claimed.location.path, claimed.root_paths) for _, claimed in claims]
+            requested = [(claimed.location.path, claimed.root_paths) for _, claimed in claims]
             answers = self.run_operation(
                 mount,
                 "inspect",
                 f"Cannot look at {locations[claims[0][0]]}",
-                lambda wanted=wanted: [  # type: ignore[misc]
-                    local_files.is_within(path, paths) and local_files.is_vacant(path, paths) for path, paths in wanted
+                lambda requested=requested: [  # type: ignore[misc]
+                    local_files.is_within(path, paths) and local_files.is_vacant(path, paths)
+                    for path, paths in requested
                 ],
-                key=("claim", tuple(wanted)),
+                key=("claim", tuple(requested)),
             )
             for (index, claimed), is_free in zip(claims, answers, strict=True):
                 found[index] = claimed if is_free else None
@@ -359,8 +362,8 @@ class Warehouse(WarehouseLayout):
         """Deletes all visible entries of a directory (those that do not begin with `_` or `.`), as TRUNCATE does."""
         if not self.manages_files:
             return
-        wanted = [location.child(name) for name in self.names(location) if not is_hidden(name)]
-        self.delete_directories(wanted, skip_trash=skip_trash)
+        requested = [location.child(name) for name in self.names(location) if not is_hidden(name)]
+        self.delete_directories(requested, skip_trash=skip_trash)
 
     def names(self, location: AllowedLocation) -> list[str]:
         """The entries of a directory; empty if it does not exist."""

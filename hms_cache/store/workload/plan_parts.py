@@ -144,20 +144,20 @@ class PlanParts(PartOfStore):
         """
 
         def work(transaction: WriteTransaction, plan: PlanRow) -> None:
-            connection, wanted = transaction.connection, normalize_identifier(path)
+            connection, requested = transaction.connection, normalize_identifier(path)
             paths = {
                 row_path.lower(): pool_id
                 for pool_id, row_path in connection.execute(
                     select(POOLS.POOL_ID, POOLS.PATH).where(POOLS.RP_ID == plan.plan_id)
                 )
             }
-            found = paths.get(wanted)
+            found = paths.get(requested)
             if found is not None and found == plan.default_pool_id:
                 raise InvalidOperationException("Cannot drop default pool of a resource plan")
-            if any(each.startswith(f"{wanted}.") for each in paths):
+            if any(each.startswith(f"{requested}.") for each in paths):
                 raise InvalidOperationException("Cannot drop a pool that has child pools")
             if found is None:
-                raise NoSuchObjectException(f"Cannot delete pool: {wanted}")
+                raise NoSuchObjectException(f"Cannot delete pool: {requested}")
             if connection.execute(select(MAPPINGS.MAPPING_ID).where(MAPPINGS.POOL_ID == found)).first() is not None:
                 raise InvalidOperationException("Please remove all mappings for this pool.")
             for table in (WM_POOL_TO_TRIGGER, WM_POOL):

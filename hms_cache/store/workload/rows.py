@@ -115,11 +115,11 @@ def require_pool(connection: Connection, plan: PlanRow, path: str) -> Any:
 
     :raises NoSuchObjectException: it does not exist.
     """
-    wanted = normalize_identifier(path)
+    requested = normalize_identifier(path)
     for row in connection.execute(select(*POOLS).where(POOLS.RP_ID == plan.plan_id)):
-        if row.PATH.lower() == wanted:
+        if row.PATH.lower() == requested:
             return row
-    raise NoSuchObjectException(f"Cannot find pool: {wanted}")
+    raise NoSuchObjectException(f"Cannot find pool: {requested}")
 
 
 def read_content(connection: Connection, plan_id: int) -> PlanContent:

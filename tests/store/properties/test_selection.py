@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hms_cache.store.properties.selection import SelectionError, is_wanted, parse_expression, project
+from hms_cache.store.properties.selection import SelectionError, matches, parse_expression, project
 
 HAS = {"policy": "snappy", "fill": "93", "ratio": "0.5", "on": "true", "off": "false", "a.b": "dotted", "nothing": ""}
 
@@ -43,7 +43,7 @@ HAS = {"policy": "snappy", "fill": "93", "ratio": "0.5", "on": "true", "off": "f
     ],
 )
 def test_conditions(expression: str, expected: bool) -> None:
-    assert is_wanted(parse_expression(expression), HAS) is expected
+    assert matches(parse_expression(expression), HAS) is expected
 
 
 @pytest.mark.parametrize("expression", ["", "policy ==", "a = 'x'", "a b", "(a", "'a", "#", "x" * 10_001, "{a}"])
@@ -64,7 +64,7 @@ def test_what_cannot_be_read(expression: str) -> None:
 )
 def test_what_cannot_be_evaluated(expression: str) -> None:
     with pytest.raises(SelectionError):
-        is_wanted(parse_expression(expression), HAS)
+        matches(parse_expression(expression), HAS)
 
 
 def test_projection() -> None:

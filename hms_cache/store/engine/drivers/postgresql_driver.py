@@ -95,16 +95,16 @@ def _limited(exchange: Generator[Any, Any, Any], limit_s: float, answers: int = 
     began_s = time.monotonic()
     deadline_s = began_s + limit_s
     try:
-        wanted = next(exchange)
+        awaited = next(exchange)
         while True:
             is_to_resume = turns.pause()
-            ready = yield wanted
+            ready = yield awaited
             if is_to_resume:
                 turns.resume()
             if ready & Ready.R and answers > 1:
                 deadline_s = min(time.monotonic() + limit_s, began_s + answers * limit_s)
             elif not ready and time.monotonic() > deadline_s:
                 raise psycopg.OperationalError("the database did not answer in time")
-            wanted = exchange.send(ready)
+            awaited = exchange.send(ready)
     except StopIteration as end:
         return end.value
