@@ -55,11 +55,11 @@ async def refusal_of_reading(settings: AdminSettings, authorization: str, bearer
 
     :param authorization: the request's header Authorization.
     """
-    wanted = settings.read_token.get_secret_value()
-    if not wanted and bearers is None:
+    read_token = settings.read_token.get_secret_value()
+    if not read_token and bearers is None:
         return None
     token = token_in(authorization)
-    tokens = (wanted, settings.token.get_secret_value())
+    tokens = (read_token, settings.token.get_secret_value())
     if any(one and hmac.compare_digest(token.encode(), one.encode()) for one in tokens):
         return None
     if bearers is None:

@@ -34,14 +34,14 @@ def on_chosen_worker(endpoint: Endpoint, siblings: Siblings) -> Endpoint:
         numbers = {str(index): index for index in range(siblings.count)}
         if text and text not in numbers:
             return PlainTextResponse(f"there is no worker {text[:80]}; workers are 0 to {siblings.count - 1}\n", 404)
-        wanted = siblings.other(numbers.get(text, 0))
-        if wanted is None:
+        other = siblings.other(numbers.get(text, 0))
+        if other is None:
             return await endpoint(request)
         headers = {PASSED_ON: "1", "accept": request.headers.get("accept", "")}
         if "authorization" in request.headers:
             headers["authorization"] = request.headers["authorization"]
         status, body, content_type = await run_in_threadpool(
-            answer_of, wanted, request.method, target_of(request), headers
+            answer_of, other, request.method, target_of(request), headers
         )
         if status:
             challenge = {"WWW-Authenticate": CHALLENGE} if status == 401 else {}

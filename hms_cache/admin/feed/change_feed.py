@@ -122,21 +122,21 @@ class ChangeFeed:
         unknown."""
         await self._shown(listener, [])
 
-    async def position(self, wanted: str, listener: Listener) -> FeedPosition:
+    async def position(self, requested: str, listener: Listener) -> FeedPosition:
         """The position of `latest`, `oldest` or a position as text.
 
         Raises ValueError for any other text, FeedEndedError if the log does not continue there or the listener may not
         listen, UndecidedError, DatabaseUnavailableError.
         """
         async with self._catching_up:
-            return await run_in_threadpool(self._find, wanted, listener)
+            return await run_in_threadpool(self._find, requested, listener)
 
-    def _find(self, wanted: str, listener: Listener) -> FeedPosition:
-        if wanted == "latest":
+    def _find(self, requested: str, listener: Listener) -> FeedPosition:
+        if requested == "latest":
             return self._visible_position(self._end(), listener)
-        if wanted == "oldest":
+        if requested == "oldest":
             return oldest_position(self._read_rows, self._sources.read_log_end)
-        position = self._visible_position(FeedPosition.parse(wanted), listener)
+        position = self._visible_position(FeedPosition.parse(requested), listener)
         self._following(position)
         return position
 
@@ -152,7 +152,7 @@ class ChangeFeed:
         return position if all(listener.shown(here)) else FeedPosition(position.event_id)
 
     async def frames(
-        self, position: FeedPosition, wanted: FeedFilter, listener: Listener, *, with_messages: bool
+        self, position: FeedPosition, feed_filter: FeedFilter, listener: Listener, *, with_messages: bool
     ) -> AsyncGenerator[bytes]:
         """Server-sent events from the position on, without end except after an `end` event.
 
@@ -193,7 +193,7 @@ class ChangeFeed:
                     )
                 else:
                     events = await self._caught_up(position, page_events)
-                events, encoded = _next_chunk(events, wanted, with_messages)
+                events, encoded = _next_chunk(events, feed_filter, with_messages)
                 # The rest of a page is discarded. With long messages, a page would otherwise be read and decoded a
                 # hundred times.
                 page_events = min(_PAGE_EVENTS, max(_LEAST_PAGE_EVENTS, 2 * len(events) + 2))
@@ -320,13 +320,13 @@ class ChangeFeed:
 
 
 def _next_chunk(
-    events: list[FeedEvent], wanted: FeedFilter, with_messages: bool
+    events: list[FeedEvent], feed_filter: FeedFilter, with_messages: bool
 ) -> tuple[list[FeedEvent], list[bytes]]:
-    """The first events, as many as are sent at once, and the frame of each: empty if it is not wanted."""
+    """The first events, as many as are sent at once, and the frame of each: empty if the filter excludes it."""
     encoded: list[bytes] = []
     size = 0
     for event in events:
-        encoded.append(event.encoded(with_message=with_messages) if wanted.wants(event.scope) else b"")
+        encoded.append(event.encoded(with_message=with_messages) if feed_filter.admits(event.scope) else b"")
         size += len(encoded[-1])
         if size >= _CHUNK_BYTES:
             break

@@ -73,8 +73,8 @@ class FeedFilter:
         """Whether everything matches."""
         return not (self.catalogs or self.databases or self.tables)
 
-    def wants(self, scope: Scope) -> bool:
-        """Whether the event may concern what the listener wants; in doubt true.
+    def admits(self, scope: Scope) -> bool:
+        """Whether the event may concern what the filter selects; in doubt true.
 
         A rename concerns both names; dropping a database concerns its tables. Transactions alone concern none.
         """

@@ -121,6 +121,6 @@ class ListenerGate:
         return User(token, self.user_of, self._authorizer)
 
 
-def is_same(given: str, wanted: str) -> bool:
+def is_same(given: str, expected: str) -> bool:
     """Whether the token is the expected one; an empty one never is."""
-    return bool(wanted) and hmac.compare_digest(given.encode(), wanted.encode())
+    return bool(expected) and hmac.compare_digest(given.encode(), expected.encode())

@@ -81,8 +81,8 @@ class FeedRoute:
             return PlainTextResponse(
                 "no place is left: admin.max_listeners, admin.max_listeners_per_address\n", 503, _RETRY
             )
-        wanted = FeedFilter.of(query.getlist("catalog"), query.getlist("database"), query.getlist("table"))
-        return _Feed(self._feed.frames(position, wanted, listener, with_messages=with_messages == "true"))
+        feed_filter = FeedFilter.of(query.getlist("catalog"), query.getlist("database"), query.getlist("table"))
+        return _Feed(self._feed.frames(position, feed_filter, listener, with_messages=with_messages == "true"))
 
     def _listener(self, request: Request) -> Listener:
         """Identifies the listener; `ChangeFeed.admit` checks whether it may listen."""
