@@ -51,9 +51,9 @@ def use_short_thread_slices() -> bool:
     if os.sched_getscheduler(own) != os.SCHED_OTHER:
         return False
     nice = os.getpriority(os.PRIO_PROCESS, own)
-    wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, os.SCHED_OTHER, 0, nice, 0, SLICE_NS, 0, 0)
+    attributes = _ATTRIBUTES.pack(_ATTRIBUTES.size, os.SCHED_OTHER, 0, nice, 0, SLICE_NS, 0, 0)
     try:
-        return bool(ctypes.CDLL(None, use_errno=True).syscall(number, own, wanted, 0) == 0)
+        return bool(ctypes.CDLL(None, use_errno=True).syscall(number, own, attributes, 0) == 0)
     except (OSError, AttributeError):
         return False
 

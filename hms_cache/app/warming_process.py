@@ -59,13 +59,13 @@ class WarmingProcess:
         """The process id, if it is a child of this process."""
         return self._process
 
-    def read(self, wanted: Sequence[LoadRequest], memory: MemoryFiles | None = None) -> SnapshotRead:
+    def read(self, requested: Sequence[LoadRequest], memory: MemoryFiles | None = None) -> SnapshotRead:
         """Like `SnapshotReads.read`; `memory`: where partitions that arrive as files are mapped.
 
         Raises DatabaseUnavailable (also after `close`), WarmingProcessLost.
         """
         try:
-            self._connection.send(tuple(wanted))
+            self._connection.send(tuple(requested))
             if not self._connection.poll(_LONGEST_READ_S):
                 raise WarmingProcessLost(f"no answer within {_LONGEST_READ_S:g} s")
             answer = self._connection.recv()
@@ -116,14 +116,14 @@ class WarmingReads:
         self._memory = memory
         self._is_lost = False
 
-    def __call__(self, wanted: Sequence[LoadRequest]) -> SnapshotRead:
+    def __call__(self, requested: Sequence[LoadRequest]) -> SnapshotRead:
         if not self._is_lost:
             try:
-                return self._process.read(wanted, self._memory)
+                return self._process.read(requested, self._memory)
             except WarmingProcessLost as error:
                 _log.warning("the prewarm continues in the server itself: %s", error)
                 self.retire()
-        return self._here(wanted)
+        return self._here(requested)
 
     def retire(self) -> None:
         """Ends the process because it is not needed any more; further reads are made here. For the thread that

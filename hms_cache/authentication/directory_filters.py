@@ -123,8 +123,8 @@ class DirectoryFilter:
     def _groups_named(self, connection: Any, group: str) -> list[str]:
         """Distinguished names of a group. A name that two groups share matches none, as in Hive."""
         options = self._options
-        wanted = f"(&{_class(options.group_class)}{_any(options.group_name_attribute, (group,))})"
-        found = [name for base in options.group_bases for name in search(connection, base, wanted, limit=2)]
+        ldap_filter = f"(&{_class(options.group_class)}{_any(options.group_name_attribute, (group,))})"
+        found = [name for base in options.group_bases for name in search(connection, base, ldap_filter, limit=2)]
         return found if len(found) == 1 else []
 
     def _is_found(self, connection: Any, user: str, user_dn: str) -> bool:

@@ -94,8 +94,8 @@ class GssapiMechanism(Mechanism):
         layer = choice[0]
         allowed = {QUALITIES[name]: name for name in self._options.qualities}
         if layer not in allowed:
-            wanted = ", ".join(self._options.qualities)
-            raise AuthenticationError(f"GSSAPI: the server's qualities of protection are {wanted}", "refused")
+            offered = ", ".join(self._options.qualities)
+            raise AuthenticationError(f"GSSAPI: the server's qualities of protection are {offered}", "refused")
         other = choice[4:].decode("utf-8", "replace")
         if other and other != self.principal:
             raise AuthenticationError(f"{self.principal} cannot act as {other!r}")

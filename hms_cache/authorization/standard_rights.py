@@ -276,17 +276,17 @@ class StandardDecisionSource:
         read = self._read
         if METASTORE in read or self._on_database(database) is read.get(database):
             return
-        wanted = {database._replace(table=name) for name in names} - read.keys()
-        if len(wanted) > MAX_TABLES_TOGETHER:
+        missing = {database._replace(table=name) for name in names} - read.keys()
+        if len(missing) > MAX_TABLES_TOGETHER:
             self._rights(database)
-        elif wanted:
-            self._read_together(database, wanted)
+        elif missing:
+            self._read_together(database, missing)
 
-    def _read_together(self, database: SecuredObject, wanted: set[SecuredObject]) -> None:
-        names = frozenset(one.table or "" for one in wanted)
+    def _read_together(self, database: SecuredObject, missing: set[SecuredObject]) -> None:
+        names = frozenset(one.table or "" for one in missing)
         found = self._source.rights_on_tables(self._user.name, database, names, self._groups())
         of_all: list[Right] = []
-        of_each: dict[SecuredObject, list[Right]] = {one: [] for one in wanted}
+        of_each: dict[SecuredObject, list[Right]] = {one: [] for one in missing}
         for right in found.rights:
             (of_all if right.of.table is None else of_each[right.of]).append(right)
         for one, rights in of_each.items():

@@ -76,8 +76,8 @@ class _ExpressionBinder(Binder):
             case tree.Truth(tree.Constant(bool() as truth)):
                 return nodes.BoundTruth(truth != negated)
             case tree.Truth(operand):
-                wanted = tree.ComparisonOperator.NOT_EQUAL if negated else tree.ComparisonOperator.EQUAL
-                return self._comparison(wanted, operand, tree.Constant(True, "boolean"))
+                operator = tree.ComparisonOperator.NOT_EQUAL if negated else tree.ComparisonOperator.EQUAL
+                return self._comparison(operator, operand, tree.Constant(True, "boolean"))
             case tree.Unknown(reason):
                 return nodes.BoundUnknown(reason)
 

@@ -231,11 +231,11 @@ class KeyColumns:
 
     def take(self, rows: npt.NDArray[Any] | Sequence[int]) -> KeyColumns:
         """The given rows (indexes in any order, or a mask of all rows), in that order."""
-        wanted = np.asarray(rows)
-        if wanted.dtype != np.bool_:
-            wanted = wanted.astype(np.int64)
-        size = int(np.count_nonzero(wanted)) if wanted.dtype == np.bool_ else len(wanted)
-        return KeyColumns(self.keys, [column.take(wanted) for column in self.columns], size)
+        selected = np.asarray(rows)
+        if selected.dtype != np.bool_:
+            selected = selected.astype(np.int64)
+        size = int(np.count_nonzero(selected)) if selected.dtype == np.bool_ else len(selected)
+        return KeyColumns(self.keys, [column.take(selected) for column in self.columns], size)
 
     def row(self, index: int) -> list[str]:
         """The stored texts of one row."""

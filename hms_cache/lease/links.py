@@ -35,14 +35,14 @@ class Link(asyncio.Protocol):
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._bytes = bytearray()
-        self._wanted_bytes = 0
+        self._requested_bytes = 0
         self._read: asyncio.Future[bytes] | None = None
         self._on_body: Callable[[bytes], None] | None = None
         self._is_closed = False
 
     async def read(self, size_bytes: int) -> bytes:
         """Exactly this number of bytes, for the handshake. Raises IncompleteReadError if fewer arrive."""
-        self._wanted_bytes = size_bytes
+        self._requested_bytes = size_bytes
         read: asyncio.Future[bytes] = self._loop.create_future()
         self._read = read
         self._consume()
@@ -113,10 +113,10 @@ class Link(asyncio.Protocol):
     def _consume(self) -> None:
         held = self._bytes
         if self._on_body is None:
-            if self._read is not None and not self._read.done() and len(held) >= self._wanted_bytes:
+            if self._read is not None and not self._read.done() and len(held) >= self._requested_bytes:
                 read, self._read = self._read, None
-                read.set_result(bytes(held[: self._wanted_bytes]))
-                del held[: self._wanted_bytes]
+                read.set_result(bytes(held[: self._requested_bytes]))
+                del held[: self._requested_bytes]
             if len(held) > MAX_UNREAD_BYTES:
                 self._fail(BadFrameError("more than a handshake"))
             return
@@ -139,4 +139,4 @@ class Link(asyncio.Protocol):
         self.close()
 
     def _incomplete(self) -> asyncio.IncompleteReadError:
-        return asyncio.IncompleteReadError(bytes(self._bytes), self._wanted_bytes)
+        return asyncio.IncompleteReadError(bytes(self._bytes), self._requested_bytes)

@@ -72,18 +72,18 @@ def aggregate(
 
     `partsFound` counts the partitions that have statistics of all columns. Columns without statistics are left out.
     """
-    wanted = {column.lower() for column in columns}
+    requested = {column.lower() for column in columns}
     index_of = {name: index for index, name in enumerate(dict.fromkeys(part_names))}
     groups: dict[tuple[str, str, StatisticsKind], list[_Part]] = {}
     columns_found: dict[str, set[str]] = {}
     for name, column_statistics in statistics:
         column = column_statistics.colName
-        if name not in index_of or column not in wanted:
+        if name not in index_of or column not in requested:
             continue
         values = values_of(column_statistics)
         groups.setdefault((column, column_statistics.colType, values.kind), []).append(_Part(index_of[name], values))
         columns_found.setdefault(name, set()).add(column)
-    found = sum(1 for names in columns_found.values() if len(names) == len(wanted))
+    found = sum(1 for names in columns_found.values() if len(names) == len(requested))
     count = len(index_of)
     answer = []
     for (column, column_type, _), parts in sorted(groups.items()):

@@ -220,12 +220,12 @@ class DurationFamily(_ShardedFamily[_Durations]):
 def quantile_s(counts: Sequence[int], fraction: float) -> float:
     """Returns the bound of :data:`DURATION_BOUNDS_S` below which ``fraction`` of the observations are: 0 without
     observations, inf above all bounds."""
-    wanted = fraction * sum(counts)
-    if wanted == 0:
+    rank = fraction * sum(counts)
+    if rank == 0:
         return 0.0
     seen = 0
     for bound, count in zip((*DURATION_BOUNDS_S, float("inf")), counts, strict=True):
         seen += count
-        if seen >= wanted:
+        if seen >= rank:
             return bound
     return float("inf")

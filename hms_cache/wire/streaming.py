@@ -264,15 +264,15 @@ class MessageStream:
         piece_bytes = self._piece_bytes
         if not self._counts:  # the piece that reaches the length from which objects are counted ends there
             piece_bytes = min(piece_bytes, _UNCOUNTED_BYTES + 1 - self._read_bytes)
-        wanted = min(max(missing, piece_bytes), self._waiting_bytes, self.bytes_limit - self._read_bytes)
+        count = min(max(missing, piece_bytes), self._waiting_bytes, self.bytes_limit - self._read_bytes)
         taken: list[bytes | memoryview] = [partial] if partial else []
-        while wanted > 0:
+        while count > 0:
             piece = self._pieces.popleft()
-            if len(piece) > wanted:
-                self._pieces.appendleft(piece[wanted:])
-                piece = piece[:wanted]
+            if len(piece) > count:
+                self._pieces.appendleft(piece[count:])
+                piece = piece[:count]
             taken.append(piece)
-            wanted -= len(piece)
+            count -= len(piece)
             self._read_bytes += len(piece)
             self._waiting_bytes -= len(piece)
         data = b"".join(taken)

@@ -11,28 +11,28 @@ FILES_FOR_OTHERS = 256
 Clients that use all of their connections do not block `/livez`."""
 
 
-def connections_allowed(wanted: int) -> int:
+def connections_allowed(requested: int) -> int:
     """``server.max_connections``, or fewer if the limit is lower. Raises this process's limit as far as possible."""
-    raised = _limit_for(wanted + FILES_FOR_OTHERS)
-    if raised >= wanted + FILES_FOR_OTHERS:
-        return wanted
+    raised = _limit_for(requested + FILES_FOR_OTHERS)
+    if raised >= requested + FILES_FOR_OTHERS:
+        return requested
     allowed = max(1, raised - FILES_FOR_OTHERS)
     _log.warning(
         "%d connections are served, not the %d of server.max_connections: this process may open %d files only "
         "(ulimit -n, LimitNOFILE), and %d are kept for the database and the management port",
         allowed,
-        wanted,
+        requested,
         raised,
         FILES_FOR_OTHERS,
     )
     return allowed
 
 
-def files_to_spare(wanted: int, connections: int) -> int:
-    """How many of `wanted` files this process may open in addition to its connections and reserved files. Raises this
-    process's limit as far as possible."""
+def files_to_spare(requested: int, connections: int) -> int:
+    """How many of `requested` files this process may open in addition to its connections and reserved files. Raises
+    this process's limit as far as possible."""
     others = connections + FILES_FOR_OTHERS
-    return max(0, min(wanted, _limit_for(others + wanted) - others))
+    return max(0, min(requested, _limit_for(others + requested) - others))
 
 
 def _limit_for(needed: int) -> int:

@@ -73,9 +73,9 @@ class _Rounds:
     def wait_for_more(self) -> None:
         """Waits until `ROUNDS_SEEN` more rounds are finished."""
         with self._changed:
-            wanted = self._count + ROUNDS_SEEN
-            self._changed.wait_for(lambda: self._has_ended or self._count >= wanted, ROUND_LIMIT_S * ROUNDS_SEEN)
-            if self._count < wanted:
+            expected = self._count + ROUNDS_SEEN
+            self._changed.wait_for(lambda: self._has_ended or self._count >= expected, ROUND_LIMIT_S * ROUNDS_SEEN)
+            if self._count < expected:
                 raise HmsCacheError(f"Spark makes no progress:\n{log_tail(self._scratch)}")
 
     def end(self) -> Mapping[str, int]:

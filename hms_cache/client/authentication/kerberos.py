@@ -92,13 +92,13 @@ class GssapiMechanism(ClientMechanism):
         import gssapi
 
         flags = gssapi.RequirementFlag
-        wanted = flags.mutual_authentication | flags.out_of_sequence_detection | flags.replay_detection
+        required = flags.mutual_authentication | flags.out_of_sequence_detection | flags.replay_detection
         self._context = gssapi.SecurityContext(
             name=gssapi.Name(self._server, gssapi.NameType.kerberos_principal),
             creds=self._ticket.credentials(),
             usage="initiate",
             mech=gssapi.MechType.kerberos,
-            flags=wanted | flags.integrity | flags.confidentiality,
+            flags=required | flags.integrity | flags.confidentiality,
         )
         return self._context.step() or b""
 

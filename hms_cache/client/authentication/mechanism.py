@@ -43,12 +43,12 @@ class ClientMechanism(ABC):
         complete: a server that ends early has not proven its identity."""
 
 
-def chosen_quality(offered: frozenset[str], wanted: tuple[str, ...]) -> str | None:
-    """Returns the first wanted quality of protection that the server offers, or None."""
-    return next((one for one in wanted if one in offered), None)
+def chosen_quality(offered: frozenset[str], accepted: tuple[str, ...]) -> str | None:
+    """Returns the first accepted quality of protection that the server offers, or None."""
+    return next((one for one in accepted if one in offered), None)
 
 
-def no_quality(offered: frozenset[str], wanted: tuple[str, ...]) -> str:
+def no_quality(offered: frozenset[str], accepted: tuple[str, ...]) -> str:
     """Explains why no quality was chosen."""
     names = ", ".join(sorted(offered)) or "none"
-    return f"the metastore offers the qualities of protection {names}, but the client accepts {', '.join(wanted)}"
+    return f"the metastore offers the qualities of protection {names}, but the client accepts {', '.join(accepted)}"

@@ -191,6 +191,6 @@ class BearerToken(Authentication):
         return "jwt"
 
 
-def qualities_for(wanted: tuple[str, ...], address: Address) -> tuple[str, ...]:
-    """The wanted qualities, or all of them: the best first, but the least first within TLS, which encrypts already."""
-    return wanted or (tuple(reversed(QUALITIES)) if address.tls else QUALITIES)
+def qualities_for(accepted: tuple[str, ...], address: Address) -> tuple[str, ...]:
+    """The accepted qualities, or all of them: the best first, but the least first within TLS, which encrypts."""
+    return accepted or (tuple(reversed(QUALITIES)) if address.tls else QUALITIES)

@@ -44,7 +44,7 @@ def shown_events(
         may = _visible(decisions, page)
         return NotificationEventResponse([one if seen else _hidden(one) for one, seen in zip(page, may, strict=True)])
     matches = _filter(request)
-    wanted = request.maxEvents or 0
+    requested = request.maxEvents or 0
     last: NotificationEvent | None = None
     for _ in range(MAX_PAGES):
         page = read_events(
@@ -55,7 +55,7 @@ def shown_events(
         last = page[-1]
         found = [one for one in compress(page, _visible(decisions, page)) if matches(one)]
         if found:
-            return NotificationEventResponse(found[:wanted] if wanted > 0 else found)
+            return NotificationEventResponse(found[:requested] if requested > 0 else found)
     return NotificationEventResponse([_hidden(last)] if last else [])
 
 

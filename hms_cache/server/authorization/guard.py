@@ -198,8 +198,8 @@ class Guard:
             return
         if Action.READ in need.actions and need.of.catalog is not None:
             raise AccessDenied(_missing(call.method, as_sent(arguments, need.of)))
-        wanted = " or ".join(action.value for action in need.actions)
-        raise AccessDenied(_denied(call.session, wanted, str(need.of)))
+        needed = " or ".join(action.value for action in need.actions)
+        raise AccessDenied(_denied(call.session, needed, str(need.of)))
 
 
 def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequence[_Needed]:

@@ -27,11 +27,11 @@ class FairThreads:
         self._waiting: dict[str, deque[tuple[Work, Callable[[], bool]]]] = {}
         """By address, in the order of their turns."""
 
-    def submit(self, address: str, work: Work, is_wanted: Callable[[], bool]) -> None:
+    def submit(self, address: str, work: Work, is_needed: Callable[[], bool]) -> None:
         """Runs `work` on a thread when the address has its turn, if it is still needed then."""
         network = self._network_of(address)
         with self._lock:
-            self._waiting.setdefault(network, deque()).append((work, is_wanted))
+            self._waiting.setdefault(network, deque()).append((work, is_needed))
         # One submission for each piece of work. Which piece a thread runs is decided when it begins.
         self._pool.submit(self._next)
 
@@ -48,8 +48,8 @@ class FairThreads:
         with self._lock:
             address = next(iter(self._waiting))
             queue = self._waiting.pop(address)
-            work, is_wanted = queue.popleft()
+            work, is_needed = queue.popleft()
             if queue:
                 self._waiting[address] = queue
-        if is_wanted():
+        if is_needed():
             work()

@@ -421,9 +421,9 @@ class SaslLayer(Layer):
                 position += len(piece)
                 pieces.append(piece)
                 continue
-            wanted = 4 - len(self._head)
-            self._head += data[position : position + wanted]
-            position += wanted
+            missing = 4 - len(self._head)
+            self._head += data[position : position + missing]
+            position += missing
             if len(self._head) == 4:
                 self._left_bytes = _LENGTH.unpack(self._head)[0]
                 self._head = b""
