@@ -1,8 +1,9 @@
 """The users, client addresses and tables that keep the server busy: their calls, time and loads.
 
 Only the busiest names of each kind are counted, with the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005): a
-new name replaces the least busy one, and starts with its time. Therefore every name with more than one part in `PLACES`
-of the total time is in the list, however many names clients invent. `max_error_s` is the maximum error of a time.
+new name replaces the least busy one, and starts with its time. Therefore every name with more than one part in
+`MAX_NAMES` of the total time is in the list, however many names clients invent. `max_error_s` is the maximum error of
+a time.
 
 Requests that are answered from their bytes are not counted here. The bytes of connections are read from the system, and
 the cache counts the reads of each table from memory.
@@ -13,7 +14,7 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple
 
-PLACES = 100
+MAX_NAMES = 100
 """Number of names counted per kind: several screens, and finding the least busy one takes some 5 µs."""
 
 MAX_NAME_CHARACTERS = 300
@@ -33,7 +34,7 @@ class Load(NamedTuple):
     """The maximum by which ``busy_s`` may be too high: the time of the name that this one replaced."""
 
 
-class _Place:
+class _Counter:
     __slots__ = ("busy_s", "calls", "loads", "max_error_s")
 
     def __init__(self, max_error_s: float) -> None:
@@ -45,27 +46,27 @@ class _Place:
 class BusiestNames:
     """A space-saving counter. Not thread-safe: its owner has the lock."""
 
-    def __init__(self, places: int = PLACES) -> None:
-        self._max_names = places
-        self._places: dict[str, _Place] = {}
+    def __init__(self, max_names: int = MAX_NAMES) -> None:
+        self._max_names = max_names
+        self._counters: dict[str, _Counter] = {}
 
     def add(self, name: str, busy_s: float, loads: int) -> None:
         """Counts one call."""
         name = name[:MAX_NAME_CHARACTERS]
-        place = self._places.get(name)
-        if place is None:
+        counter = self._counters.get(name)
+        if counter is None:
             max_error_s = 0.0
-            if len(self._places) >= self._max_names:
-                least = min(self._places, key=lambda one: self._places[one].busy_s)
-                max_error_s = self._places.pop(least).busy_s
-            place = self._places[name] = _Place(max_error_s)
-        place.busy_s += busy_s
-        place.calls += 1
-        place.loads += loads
+            if len(self._counters) >= self._max_names:
+                least = min(self._counters, key=lambda one: self._counters[one].busy_s)
+                max_error_s = self._counters.pop(least).busy_s
+            counter = self._counters[name] = _Counter(max_error_s)
+        counter.busy_s += busy_s
+        counter.calls += 1
+        counter.loads += loads
 
     def busiest(self) -> list[Load]:
         """Returns the counted names, the busiest first."""
-        found = [Load(name, one.busy_s, one.calls, one.loads, one.max_error_s) for name, one in self._places.items()]
+        found = [Load(name, one.busy_s, one.calls, one.loads, one.max_error_s) for name, one in self._counters.items()]
         return sorted(found, key=lambda one: (-one.busy_s, one.name))
 
 

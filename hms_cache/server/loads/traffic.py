@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from hms_cache.metrics.loads import PLACES, Traffic
+from hms_cache.metrics.loads import MAX_NAMES, Traffic
 from hms_cache.server.admission import AdmittedConnection
 from hms_cache.server.connection import Connection
 from hms_cache.server.transports.tcp_info import bytes_carried
 
 
 def traffic_by(of: Literal["user", "address"], guests: Iterable[AdmittedConnection]) -> tuple[Traffic, ...]:
-    """Sums over the open connections: the `PLACES` names to which the most was sent, in this order."""
+    """Sums over the open connections: the `MAX_NAMES` names to which the most was sent, in this order."""
     sums: dict[str, list[int]] = {}
     for one in guests:
         if not isinstance(one, Connection):
@@ -23,4 +23,4 @@ def traffic_by(of: Literal["user", "address"], guests: Iterable[AdmittedConnecti
         found[1] += received_bytes
         found[2] += sent_bytes
     rows = [Traffic(name, *found) for name, found in sums.items()]
-    return tuple(sorted(rows, key=lambda one: (-one.sent_bytes, -one.received_bytes, one.name))[:PLACES])
+    return tuple(sorted(rows, key=lambda one: (-one.sent_bytes, -one.received_bytes, one.name))[:MAX_NAMES])
