@@ -48,7 +48,7 @@ _IN_A_STATEMENT = 200
 """Names or ids in one statement."""
 
 
-class Place(NamedTuple):
+class CompactionTarget(NamedTuple):
     """A table, or a partition of one, in the default catalog; names as in the transaction tables."""
 
     database: str
@@ -60,7 +60,7 @@ class Place(NamedTuple):
 class Candidate:
     """A table or partition that may need a compaction of this type."""
 
-    place: Place
+    target: CompactionTarget
     compaction_type: int
 
 
@@ -78,28 +78,28 @@ def eligible(connection: Connection, context: TxnContext, candidates: Sequence[C
     those that have failed too often recently; and partitioned tables as a whole, which writers name that do not know
     their partitions yet: a worker of Hive 3 takes directories of partitions for files of the table.
     """
-    tables = _tables(connection, {(one.place.database, one.place.table) for one in candidates})
+    tables = _tables(connection, {(one.target.database, one.target.table) for one in candidates})
     closed = _closed(connection, tables.values())
-    found = [one for one in candidates if _is_open(one.place, tables, closed)]
+    found = [one for one in candidates if _is_open(one.target, tables, closed)]
     named: dict[int, set[str]] = defaultdict(set)
     for one in found:
-        if one.place.partition is not None:
-            named[tables[one.place.database, one.place.table].table_id].add(one.place.partition)
+        if one.target.partition is not None:
+            named[tables[one.target.database, one.target.table].table_id].add(one.target.partition)
     there = _partitions(connection, named)
     found = [
         one
         for one in found
-        if one.place.partition is None
-        or (tables[one.place.database, one.place.table].table_id, one.place.partition) in there
+        if one.target.partition is None
+        or (tables[one.target.database, one.target.table].table_id, one.target.partition) in there
     ]
     return _without_failing(connection, context, found) if found else []
 
 
-def _is_open(place: Place, tables: Mapping[tuple[str, str], _Table], closed: Collection[int]) -> bool:
-    table = tables.get((place.database, place.table))
+def _is_open(target: CompactionTarget, tables: Mapping[tuple[str, str], _Table], closed: Collection[int]) -> bool:
+    table = tables.get((target.database, target.table))
     if table is None or table.table_id in closed:
         return False
-    return table.is_partitioned == (place.partition is not None)
+    return table.is_partitioned == (target.partition is not None)
 
 
 def _tables(connection: Connection, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], _Table]:
@@ -175,42 +175,44 @@ def _partitions(connection: Connection, named: Mapping[int, Collection[str]]) ->
 
 def _without_failing(connection: Connection, context: TxnContext, candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates without those whose last compactions all failed, the newest of them recently."""
-    failing = _failing(connection, context, {one.place for one in candidates})
+    failing = _failing(connection, context, {one.target for one in candidates})
     if failing:
         database, table, partition = min(failing, key=repr)
         _LOGGER.warning(
             "not compacting %d tables or partitions whose last %d compactions failed, such as %s.%s %s",
             *(len(failing), context.compactions.max_failed, database, table, partition or ""),
         )
-    return [one for one in candidates if one.place not in failing]
+    return [one for one in candidates if one.target not in failing]
 
 
-def _failing(connection: Connection, context: TxnContext, places: Collection[Place]) -> set[Place]:
+def _failing(
+    connection: Connection, context: TxnContext, targets: Collection[CompactionTarget]
+) -> set[CompactionTarget]:
     """Does not read the history of tables without recent failures."""
     settings = context.compactions
     since_ms = read_now_ms(connection) - whole_milliseconds(settings.failed_retry_s)
-    place = (H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION)
+    target = (H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION)
     enqueued = func.coalesce(H.CC_ENQUEUE_TIME, 0)
     have_failed = connection.execute(
-        select(*place).where(H.CC_STATE == FAILED, enqueued >= since_ms).group_by(*place, ExactText(H.CC_PARTITION))
+        select(*target).where(H.CC_STATE == FAILED, enqueued >= since_ms).group_by(*target, ExactText(H.CC_PARTITION))
     )
-    suspects = {found for row in have_failed if (found := Place(*row)) in places}
-    last: dict[Place, list[tuple[str, int]]] = defaultdict(list)
+    suspects = {found for row in have_failed if (found := CompactionTarget(*row)) in targets}
+    last: dict[CompactionTarget, list[tuple[str, int]]] = defaultdict(list)
     for some in batches(sorted({(one.database, one.table) for one in suspects}), _IN_A_STATEMENT):
         are_named = or_(*(and_(H.CC_DATABASE == database, H.CC_TABLE == table) for database, table in some))
         rows = connection.execute(
-            select(*place, H.CC_STATE, enqueued)
+            select(*target, H.CC_STATE, enqueued)
             .where(H.CC_STATE.in_([SUCCEEDED, FAILED]), are_named)
             .order_by(H.CC_ID.desc())
         )
         for database, table, partition, state, enqueued_ms in rows:
-            of_place = last[Place(database, table, partition)]
-            if len(of_place) < settings.max_failed:
-                of_place.append((state, int(enqueued_ms)))
+            of_target = last[CompactionTarget(database, table, partition)]
+            if len(of_target) < settings.max_failed:
+                of_target.append((state, int(enqueued_ms)))
 
-    def fails(place: Place) -> bool:
-        states = last[place]
+    def fails(target: CompactionTarget) -> bool:
+        states = last[target]
         has_failed = len(states) >= settings.max_failed and all(state == FAILED for state, _ in states)
         return has_failed and states[0][1] >= since_ms
 
-    return {place for place in suspects if fails(place)}
+    return {target for target in suspects if fails(target)}

@@ -320,21 +320,23 @@ def _delete_surplus(connection: Connection, context: TxnContext) -> int:
         DID_NOT_INITIATE: settings.history_did_not_initiate,
         REFUSED: others,
     }
-    place = (H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION)
+    target = (H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION)
     # Some databases consider different names equal: exact counting is done here.
     crowded = connection.execute(
-        select(*place)
-        .group_by(*place, H.CC_STATE)
+        select(*target)
+        .group_by(*target, H.CC_STATE)
         .having(func.count() > case(limits, value=H.CC_STATE, else_=others))
         .limit(_ENTRIES_AT_ONCE)
     ).all()
     seen: Counter[tuple[Any, ...]] = Counter()
     deleted = 0
-    for some in batches(sorted(set(map(tuple, crowded)), key=repr), _PLACES_IN_A_STATEMENT):
-        are_requested = or_(*(and_(*(column == name for column, name in zip(place, one, strict=True))) for one in some))
+    for some in batches(sorted(set(map(tuple, crowded)), key=repr), _TARGETS_IN_A_STATEMENT):
+        are_requested = or_(
+            *(and_(*(column == name for column, name in zip(target, one, strict=True))) for one in some)
+        )
         rows = connection.execute(
             # From the newest to the oldest.
-            select(H.CC_ID, *place, H.CC_STATE).where(are_requested).order_by(H.CC_ID.desc()).limit(_MAX_ENTRIES_READ)
+            select(H.CC_ID, *target, H.CC_STATE).where(are_requested).order_by(H.CC_ID.desc()).limit(_MAX_ENTRIES_READ)
         )
         surplus: list[int] = []
         for entry_id, *key in rows:
@@ -354,7 +356,7 @@ def _delete_entries(connection: Connection, ids: Sequence[int]) -> int:
 _ENTRIES_AT_ONCE = 10_000
 """Entries deleted, or tables and partitions examined, in one step. The rest is left for the next step."""
 
-_PLACES_IN_A_STATEMENT = 100
+_TARGETS_IN_A_STATEMENT = 100
 
 _MAX_ENTRIES_READ = 100_000
 """Entries read of these in one step, for a history that was never trimmed before."""

@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, and_, func, litera
 
 from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
-from hms_cache.store.compactions.eligibility import Candidate, Place, eligible
+from hms_cache.store.compactions.eligibility import Candidate, CompactionTarget, eligible
 from hms_cache.store.compactions.queue import compact_all, compactable_write_ids
 from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import (
@@ -55,25 +55,25 @@ def initiate_compactions(connection: Connection, context: TxnContext, initiator_
     Excluded are those that are queued or running already, and those that `eligible` excludes.
     """
     hold_mutex(connection, Mutex.INITIATOR)
-    candidates = {candidate.place: candidate for candidate in _after_writes(connection, context)}
+    candidates = {candidate.target: candidate for candidate in _after_writes(connection, context)}
     # A major compaction includes a minor one.
-    candidates |= {candidate.place: candidate for candidate in _after_aborts(connection, context)}
+    candidates |= {candidate.target: candidate for candidate in _after_aborts(connection, context)}
     if not candidates:
         return []
-    busy, ready = _places(connection, [INITIATED, WORKING]), _places(connection, [READY_FOR_CLEANING])
-    waiting = [candidate for candidate in candidates.values() if candidate.place not in busy]
+    busy, ready = _targets(connection, [INITIATED, WORKING]), _targets(connection, [READY_FOR_CLEANING])
+    waiting = [candidate for candidate in candidates.values() if candidate.target not in busy]
     # Those that wait for a cleaner may be queued again, but after all others, since most of them are refused.
-    waiting.sort(key=lambda candidate: candidate.place in ready)
+    waiting.sort(key=lambda candidate: candidate.target in ready)
     selected = eligible(connection, context, waiting)[:_MAX_INITIATED]
     if not selected:
         return []
     # Read once for all: with many aborted transactions, reading the snapshot takes long.
-    highest = compactable_write_ids(connection, context, {(one.place.database, one.place.table) for one in selected})
+    highest = compactable_write_ids(connection, context, {(one.target.database, one.target.table) for one in selected})
     requests = [
         CompactionRequest(
-            dbname=candidate.place.database,
-            tablename=candidate.place.table,
-            partitionname=candidate.place.partition,
+            dbname=candidate.target.database,
+            tablename=candidate.target.table,
+            partitionname=candidate.target.partition,
             type=candidate.compaction_type,
             initiatorId=initiator_id,
         )
@@ -97,7 +97,7 @@ def _after_aborts(connection: Connection, context: TxnContext) -> list[Candidate
         )
         .limit(_MAX_CANDIDATES)
     )
-    return [Candidate(_place(row), CompactionType.MAJOR) for row in rows]
+    return [Candidate(_target(row), CompactionType.MAJOR) for row in rows]
 
 
 def _after_writes(connection: Connection, context: TxnContext) -> list[Candidate]:
@@ -126,7 +126,7 @@ def _written_often(
         are_named = or_(*(and_(DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table) for database, table in some))
         rows += _written(connection, min(own[table] for table in some), are_named)
     return [
-        Candidate(_place((database, table, partition)), CompactionType.MINOR)
+        Candidate(_target((database, table, partition)), CompactionType.MINOR)
         for database, table, partition, writes in rows
         if writes > own.get((database, table), common)
     ]
@@ -147,13 +147,13 @@ def _written(
     return connection.execute(query).tuples()
 
 
-def _place(row: Any) -> Place:
+def _target(row: Any) -> CompactionTarget:
     database, table, partition = row
     # Hive records replayed writes in a table without partitions with an empty partition name.
-    return Place(database, table, partition or None)
+    return CompactionTarget(database, table, partition or None)
 
 
-def _places(connection: Connection, states: Sequence[str]) -> set[Place]:
+def _targets(connection: Connection, states: Sequence[str]) -> set[CompactionTarget]:
     """The tables and partitions that are in the queue in these states."""
     rows = connection.execute(select(Q.CQ_DATABASE, Q.CQ_TABLE, Q.CQ_PARTITION).where(Q.CQ_STATE.in_(states)))
-    return {_place(row) for row in rows}
+    return {_target(row) for row in rows}
