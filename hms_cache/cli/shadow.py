@@ -14,7 +14,7 @@ from hms_cache.cli.options import Number
 from hms_cache.cli.terminal import plain_console, shown
 
 if TYPE_CHECKING:
-    from hms_cache.app.shadow.metastore import Place
+    from hms_cache.app.shadow.metastore import Endpoint
     from hms_cache.authentication.servers import Address
 
 _SHOWN_DIFFERENCES = 50
@@ -101,8 +101,8 @@ def shadow(
     if tables and not walk:
         raise click.UsageError("--table can only be used with --walk")
     rules = Rules(compare_times=times, compare_ids=ids)
-    primary = _place(server, server_auth)
-    other = _place(against, against_auth) if against else None
+    primary = _endpoint(server, server_auth)
+    other = _endpoint(against, against_auth) if against else None
     if other is not None and recording:
         report = running.replay(recording, primary, other, rules)
     elif other is not None and walk:
@@ -123,14 +123,14 @@ def _address(text: str) -> Address:
     return Address.parse(text if "://" in text else f"thrift://{text}")
 
 
-def _place(text: str, auth: str | None) -> Place:
+def _endpoint(text: str, auth: str | None) -> Endpoint:
     """Returns the address with its authentication. Raises ConfigurationError."""
-    from hms_cache.app.shadow.metastore import Place
+    from hms_cache.app.shadow.metastore import Endpoint
     from hms_cache.client import authentication_of
 
-    place = Place(_address(text), authentication_of(auth or ""))
-    place.authentication.check(place.address)
-    return place
+    endpoint = Endpoint(_address(text), authentication_of(auth or ""))
+    endpoint.authentication.check(endpoint.address)
+    return endpoint
 
 
 def _announce(address: Address) -> None:
@@ -153,9 +153,9 @@ def _show(report: dict[str, Any], as_json: bool) -> None:
     console.print(table)
     for call in report["differences"][:_SHOWN_DIFFERENCES]:
         console.print(shown(f"{call['method']}({call['arguments']})"), soft_wrap=True)
-        for place in call["differences"]:
-            where = place["path"] or "answer"
-            console.print(shown(f"  {where}: {place['primary']} | {place['other']}"), soft_wrap=True)
+        for difference in call["differences"]:
+            where = difference["path"] or "answer"
+            console.print(shown(f"  {where}: {difference['primary']} | {difference['other']}"), soft_wrap=True)
     left_out = report["totals"]["different"] - min(len(report["differences"]), _SHOWN_DIFFERENCES)
     if left_out:
         console.print(f"{left_out} more calls differ; --json shows up to 1000 of all")

@@ -33,7 +33,7 @@ _REFUSALS: Final = (AuthenticationRefusedError, CredentialsError, ConfigurationE
 
 
 @frozen
-class Place:
+class Endpoint:
     """A metastore's address, and how to authenticate to it."""
 
     address: Address
@@ -43,17 +43,17 @@ class Place:
         return str(self.address)
 
 
-def require_access(*places: Place | None) -> None:
+def require_access(*endpoints: Endpoint | None) -> None:
     """Checks before any read that the metastores accept the credentials. Raises the error of one that refuses them, or
     of credentials that are missing. One that does not answer now is not an error."""
-    for place in filter(None, places):
+    for endpoint in filter(None, endpoints):
         try:
-            opened(place.address, place.authentication).close()
+            opened(endpoint.address, endpoint.authentication).close()
         except _FAILURES:
             continue
         except AuthenticationRefusedError as error:
             if not error.retriable:
-                raise AuthenticationRefusedError(f"{place}: {error}") from error
+                raise AuthenticationRefusedError(f"{endpoint}: {error}") from error
 
 
 class NoAnswer(HmsCacheError):
@@ -65,8 +65,8 @@ class NoAnswer(HmsCacheError):
 class Metastore:
     """One connection, opened at the first call, and again after a failure. Not thread-safe."""
 
-    def __init__(self, place: Place, rules: Rules) -> None:
-        self.place = place
+    def __init__(self, endpoint: Endpoint, rules: Rules) -> None:
+        self.endpoint = endpoint
         self._rules = rules
         self._transport: Any = None
         self._refusal = ""
@@ -82,8 +82,8 @@ class Metastore:
         except _REFUSALS as error:
             self.close()
             if not getattr(error, "retriable", False):
-                self._refusal = f"{self.place}: {error}"
-            raise NoAnswer(f"{self.place}: {error}") from error
+                self._refusal = f"{self.endpoint}: {error}"
+            raise NoAnswer(f"{self.endpoint}: {error}") from error
 
     def _call_again(self, method: str, arguments: Any) -> Answer:
         fresh = self._transport is None
@@ -92,12 +92,12 @@ class Metastore:
         except _FAILURES as error:
             self.close()
             if fresh or _is_late(error):
-                raise NoAnswer(f"{self.place}: {error}") from error
+                raise NoAnswer(f"{self.endpoint}: {error}") from error
         try:
             return self._call_once(method, arguments)
         except _FAILURES as error:
             self.close()
-            raise NoAnswer(f"{self.place}: {error}") from error
+            raise NoAnswer(f"{self.endpoint}: {error}") from error
 
     def close(self) -> None:
         """Closes the connection; the next call opens another one."""
@@ -123,10 +123,10 @@ class Metastore:
                 return answer
 
     def _connected(self) -> Any:
-        if self._transport is not None and self.place.address.by_http and not self._transport.isOpen():
+        if self._transport is not None and self.endpoint.address.by_http and not self._transport.isOpen():
             self.close()
         if self._transport is None:
-            self._transport = opened(self.place.address, self.place.authentication)
+            self._transport = opened(self.endpoint.address, self.endpoint.authentication)
         return self._transport
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from hms_cache.app.shadow.comparing import Answer, Difference, Rules, differences
-from hms_cache.app.shadow.metastore import Metastore, NoAnswer, Place
+from hms_cache.app.shadow.metastore import Endpoint, Metastore, NoAnswer
 from hms_cache.app.shadow.reads import summary
 from hms_cache.app.shadow.report import Report
 from hms_cache.values import frozen
@@ -17,8 +17,8 @@ from hms_cache.values import frozen
 #: Maximum number of waiting calls. At 10 ms a call, 4 threads need less than three seconds for them.
 MAX_WAITING: Final = 1000
 #: Answers are held decoded while they wait, ten times as large as their replies. So each so many bytes of a reply take
-#: one more place in the queue. A full queue holds 32 MiB of replies.
-BYTES_PER_PLACE: Final = 32 * 1024
+#: one more slot in the queue. A full queue holds 32 MiB of replies.
+BYTES_PER_SLOT: Final = 32 * 1024
 THREADS: Final = 4
 #: Both are asked again after these pauses before a difference counts: a write between the two questions causes one, and
 #: a metastore's cache may be stale for its poll interval.
@@ -45,7 +45,7 @@ class Comparer:
     """Compares one read at a time, over one connection to each metastore. Not thread-safe."""
 
     def __init__(
-        self, primary: Place, other: Place, rules: Rules, report: Report, pause: Callable[[float], object]
+        self, primary: Endpoint, other: Endpoint, rules: Rules, report: Report, pause: Callable[[float], object]
     ) -> None:
         self._primary = Metastore(primary, rules)
         self._other = Metastore(other, rules)
@@ -56,29 +56,29 @@ class Comparer:
         """Asks both metastores, asks again if the answers differ, and reports the outcome. A metastore's failures are
         reported, not raised."""
         try:
-            places, repeats = self._places(read)
+            differing, repeats = self._differing(read)
         except NoAnswer as error:
             self._report.count(read.method, "unanswered")
             self._report.note(f"no answer: {error}")
             return
-        if places:
-            self._report.differ(read.method, summary(read.arguments), places)
+        if differing:
+            self._report.differ(read.method, summary(read.arguments), differing)
         else:
             self._report.count(read.method, "transient" if repeats else "equal")
 
-    def _places(self, read: Read) -> tuple[list[Difference], int]:
+    def _differing(self, read: Read) -> tuple[list[Difference], int]:
         primary = read.answer or self._primary.call(read.method, read.arguments)
-        places = differences(read.method, primary, self._other.call(read.method, read.arguments))
+        differing = differences(read.method, primary, self._other.call(read.method, read.arguments))
         repeats = 0
         many = self._report.total("different") >= MANY_DIFFERENCES
         for pause_s in (0.0,) if many else PAUSES_S:
-            if not places:
+            if not differing:
                 break
             self._pause(pause_s)
             repeats += 1
             primary = self._primary.call(read.method, read.arguments)
-            places = differences(read.method, primary, self._other.call(read.method, read.arguments))
-        return places, repeats
+            differing = differences(read.method, primary, self._other.call(read.method, read.arguments))
+        return differing, repeats
 
     def close(self) -> None:
         """Closes both connections."""
@@ -89,11 +89,11 @@ class Comparer:
 class Mirror:
     """A bounded queue of reads, and the threads that compare them. Reads that do not fit are counted and dropped."""
 
-    def __init__(self, primary: Place, other: Place, rules: Rules, report: Report) -> None:
+    def __init__(self, primary: Endpoint, other: Endpoint, rules: Rules, report: Report) -> None:
         self._report = report
         self._queue: queue.Queue[Read | None] = queue.Queue()
         self._room = threading.Condition()
-        self._places = 0  # under `_room`
+        self._used_slots = 0  # under `_room`
         self._stopping = threading.Event()
         self._comparers = [Comparer(primary, other, rules, report, self._stopping.wait) for _ in range(THREADS)]
         self._threads = [
@@ -117,11 +117,13 @@ class Mirror:
             raise NoAnswer(f"no mirrored call was answered within {ROOM_TIMEOUT_S:.0f} s")
 
     def _put(self, read: Read, timeout_s: float) -> bool:
-        places = _places_of(read)
+        slots = _slots_of(read)
         with self._room:
-            if not self._room.wait_for(lambda: not self._places or self._places + places <= MAX_WAITING, timeout_s):
+            if not self._room.wait_for(
+                lambda: not self._used_slots or self._used_slots + slots <= MAX_WAITING, timeout_s
+            ):
                 return False
-            self._places += places
+            self._used_slots += slots
         self._queue.put(read)
         return True
 
@@ -149,11 +151,11 @@ class Mirror:
                     comparer.compare(read)
                 finally:
                     with self._room:
-                        self._places -= _places_of(read)
+                        self._used_slots -= _slots_of(read)
                         self._room.notify_all()
         finally:
             comparer.close()
 
 
-def _places_of(read: Read) -> int:
-    return 1 + read.size_bytes // BYTES_PER_PLACE
+def _slots_of(read: Read) -> int:
+    return 1 + read.size_bytes // BYTES_PER_SLOT

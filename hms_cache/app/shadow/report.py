@@ -17,8 +17,8 @@ MAX_KEPT: Final = 1000
 #: together.
 MAX_NOTES: Final = 1000
 OTHER_NOTES: Final = "other notes"
-#: Maximum number of places kept for one call's answer.
-MAX_PLACES: Final = 20
+#: Maximum number of differences kept for one call's answer.
+MAX_DIFFERENCES: Final = 20
 
 Outcome = Literal["equal", "different", "transient", "unanswered", "dropped"]
 """``transient``: the answers differed, but no longer when both were asked again (a write came between). ``unanswered``:
@@ -58,12 +58,12 @@ class Report:
         with self._lock:
             self._notes[text if text in self._notes or len(self._notes) < MAX_NOTES else OTHER_NOTES] += 1
 
-    def differ(self, method: str, arguments: str, places: list[Difference]) -> None:
+    def differ(self, method: str, arguments: str, differing: list[Difference]) -> None:
         """Records one call with different answers."""
         with self._lock:
             self._counts[method, "different"] += 1
             if len(self._calls) < MAX_KEPT:
-                self._calls.append(DifferentCall(method, arguments, tuple(places[:MAX_PLACES])))
+                self._calls.append(DifferentCall(method, arguments, tuple(differing[:MAX_DIFFERENCES])))
 
     def total(self, outcome: Outcome) -> int:
         """Returns the number of calls with this outcome, over all methods."""

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from hms_cache.app.shadow.comparing import Rules
-from hms_cache.app.shadow.metastore import Metastore, Place, require_access
+from hms_cache.app.shadow.metastore import Endpoint, Metastore, require_access
 from hms_cache.app.shadow.mirror import Mirror, Read
 from hms_cache.app.shadow.proxy import Proxy
 from hms_cache.app.shadow.recording import Recorder, recorded_reads
@@ -19,13 +19,13 @@ from hms_cache.authentication.servers import Address
 from hms_cache.errors import ConfigurationError, PortError
 
 
-def replay(path: Path, primary: Place, other: Place, rules: Rules) -> Report:
+def replay(path: Path, primary: Endpoint, other: Endpoint, rules: Rules) -> Report:
     """Sends the file's reads to both metastores. Raises BadRecording, NoAnswer, and like `require_access`."""
     require_access(primary, other)
     return _compare_all(recorded_reads(path), primary, other, rules)
 
 
-def walk(primary: Place, other: Place, rules: Rules, tables: Sequence[str] = ("*",)) -> Report:
+def walk(primary: Endpoint, other: Endpoint, rules: Rules, tables: Sequence[str] = ("*",)) -> Report:
     """Reads the whole catalog, or the tables that match these patterns, from both metastores. Raises WalkFailed,
     NoAnswer, and like `require_access`."""
     require_access(primary, other)
@@ -38,8 +38,8 @@ def walk(primary: Place, other: Place, rules: Rules, tables: Sequence[str] = ("*
 
 def listen(
     bind: Address,
-    primary: Place,
-    other: Place | None,
+    primary: Endpoint,
+    other: Endpoint | None,
     rules: Rules,
     *,
     record: Path | None,
@@ -92,7 +92,7 @@ async def _serve(bind: Address, proxy: Proxy, announce: Callable[[Address], None
         await proxy.close()
 
 
-def _compare_all(reads: Iterable[Read], primary: Place, other: Place, rules: Rules) -> Report:
+def _compare_all(reads: Iterable[Read], primary: Endpoint, other: Endpoint, rules: Rules) -> Report:
     report = Report(str(primary), str(other))
     with _running(Mirror(primary, other, rules, report)) as mirror:
         for read in reads:

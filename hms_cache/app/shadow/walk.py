@@ -84,7 +84,7 @@ class CatalogWalk:
     def _names(self, method: str, **arguments: Any) -> list[str]:
         answer = self._call(method, **arguments)
         if answer.kind != "value":
-            raise WalkFailed(f"{self._primary.place} refuses {method}: {answer.content}: {answer.text}")
+            raise WalkFailed(f"{self._primary.endpoint} refuses {method}: {answer.content}: {answer.text}")
         return list(answer.content or ())
 
     def _call(self, method: str, **arguments: Any) -> Answer:

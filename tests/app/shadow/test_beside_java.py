@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from benchmarks.java_metastore import JavaMetastore, fetch, load_schema, statement_counter
 from hms_cache.app.service import Service
 from hms_cache.app.shadow.comparing import Rules
-from hms_cache.app.shadow.metastore import Place
+from hms_cache.app.shadow.metastore import Endpoint
 from hms_cache.app.shadow.running import walk
 from hms_cache.authentication.servers import Address
 from hms_cache.client import MetastoreClient
@@ -60,6 +60,6 @@ def test_a_walk_through_java_and_ours_on_one_database_finds_nothing(database_of_
         other = ours.start()
         stack.callback(ours.stop)
         rules = Rules(compare_times=True, compare_ids=True)
-        report = walk(Place(Address.parse(primary)), Place(Address.parse(other)), rules).as_json()
+        report = walk(Endpoint(Address.parse(primary)), Endpoint(Address.parse(other)), rules).as_json()
         assert report["differences"] == []
         assert report["totals"]["equal"] == sum(report["totals"].values()) > 15

@@ -17,7 +17,7 @@ def value(content: Any, rules: Rules | None = None) -> Answer:
 
 
 def paths(method: str, primary: Any, other: Any) -> list[str]:
-    return [place.path for place in differences(method, value(primary), value(other))]
+    return [endpoint.path for endpoint in differences(method, value(primary), value(other))]
 
 
 def test_equal_answers_have_no_difference() -> None:
@@ -44,10 +44,10 @@ def test_partitions_are_paired_by_their_values() -> None:
     theirs = [Partition(values=[str(number)], parameters={"n": "1"}) for number in (3, 2, 0)]
     theirs[1].parameters = {"n": "2"}
     found = differences("get_partitions", value(ours), value(theirs))
-    assert [(place.path, place.primary) for place in found if place.path.endswith(".n")] == [
+    assert [(endpoint.path, endpoint.primary) for endpoint in found if endpoint.path.endswith(".n")] == [
         ('[["2"]].parameters.n', "1")
     ]
-    assert [place.other for place in found if place.path == '[["1"]]'] == ["absent"]
+    assert [endpoint.other for endpoint in found if endpoint.path == '[["1"]]'] == ["absent"]
     assert len(found) == 2
 
 
@@ -59,9 +59,9 @@ def test_locations_of_skewed_values_are_compared() -> None:
         return Partition(values=["1"], sd=StorageDescriptor(skewedInfo=skewed))
 
     assert paths("get_partitions", [partition("x")], [partition("x")]) == []
-    [place] = differences("get_partitions", value([partition("x")]), value([partition("y")]))
-    assert place.path.endswith('.skewedColValueLocationMaps.["1", "2"]')
-    assert (place.primary, place.other) == ("x", "y")
+    [endpoint] = differences("get_partitions", value([partition("x")]), value([partition("y")]))
+    assert endpoint.path.endswith('.skewedColValueLocationMaps.["1", "2"]')
+    assert (endpoint.primary, endpoint.other) == ("x", "y")
 
 
 def test_one_more_of_the_same_is_a_difference() -> None:
@@ -78,7 +78,7 @@ def test_times_and_ids_count_when_asked_for() -> None:
     assert differences("get_table", value(ours), value(theirs)) == []
     rules = Rules(compare_times=True, compare_ids=True)
     found = differences("get_table", value(ours, rules), value(theirs, rules))
-    assert {place.path for place in found} == {"createTime", "id", "parameters.transient_lastDdlTime"}
+    assert {endpoint.path for endpoint in found} == {"createTime", "id", "parameters.transient_lastDdlTime"}
 
 
 @pytest.mark.parametrize(

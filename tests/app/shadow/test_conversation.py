@@ -6,8 +6,8 @@ import pytest
 from thrift.Thrift import TApplicationException
 
 from hms_cache.app.shadow.comparing import Answer, Rules
-from hms_cache.app.shadow.metastore import Place
-from hms_cache.app.shadow.mirror import BYTES_PER_PLACE, MAX_WAITING, Mirror, Read
+from hms_cache.app.shadow.metastore import Endpoint
+from hms_cache.app.shadow.mirror import BYTES_PER_SLOT, MAX_WAITING, Mirror, Read
 from hms_cache.app.shadow.proxy import MAX_PENDING, Conversation
 from hms_cache.app.shadow.report import Report
 from hms_cache.authentication.servers import Address
@@ -81,7 +81,7 @@ def test_calls_without_replies_are_bounded() -> None:
 
 def test_the_queue_is_bounded_by_calls_and_by_bytes() -> None:
     report = Report("a", "b")
-    nobody = Place(Address("127.0.0.1", 1))
+    nobody = Endpoint(Address("127.0.0.1", 1))
     mirror = Mirror(nobody, nobody, Rules(), report)  # its threads are not started: nothing leaves the queue
     arguments = METHODS["get_all_databases"].args_class()
     for _ in range(MAX_WAITING):
@@ -91,13 +91,13 @@ def test_the_queue_is_bounded_by_calls_and_by_bytes() -> None:
     assert report.total("dropped") == 1
     other = Mirror(nobody, nobody, Rules(), report)
     other.offer(Read("get_all_databases", arguments))
-    other.offer(Read("get_all_databases", arguments, None, MAX_WAITING * BYTES_PER_PLACE))
+    other.offer(Read("get_all_databases", arguments, None, MAX_WAITING * BYTES_PER_SLOT))
     assert report.total("dropped") == 2
 
 
 def test_what_waits_is_let_go_of_when_something_went_wrong() -> None:
     report = Report("a", "b")
-    nobody = Place(Address("127.0.0.1", 1))
+    nobody = Endpoint(Address("127.0.0.1", 1))
     mirror = Mirror(nobody, nobody, Rules(), report)
     for _ in range(3):
         mirror.offer(Read("get_all_databases", METHODS["get_all_databases"].args_class()))

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from hms_cache.app.service import Service
 from hms_cache.app.shadow.comparing import Rules
-from hms_cache.app.shadow.metastore import Place
+from hms_cache.app.shadow.metastore import Endpoint
 from hms_cache.app.shadow.recording import BadRecording, Recorder, recorded_reads
 from hms_cache.app.shadow.running import walk
 from hms_cache.authentication.servers import Address
@@ -126,7 +126,7 @@ def test_a_walk_finds_what_is_planted_and_nothing_else(unlike: Pair) -> None:
     orders = [call for call in report["differences"] if "orders" in call["arguments"]]
     assert [call["method"] for call in orders] == ["get_partitions_by_names"]
     assert {"path": '[["d3"]].parameters.n', "primary": "1", "other": "2"} in orders[0]["differences"]
-    assert all(place["path"].startswith('[["d3"]].parameters.') for place in orders[0]["differences"])
+    assert all(endpoint["path"].startswith('[["d3"]].parameters.') for endpoint in orders[0]["differences"])
     stock = {call["method"]: call["differences"][0]["other"] for call in report["differences"] if call not in orders}
     assert stock["get_all_tables"] == "absent"
     assert stock["get_table_req"].startswith("NoSuchObjectException")
@@ -138,7 +138,7 @@ def test_a_walk_can_be_narrowed(unlike: Pair) -> None:
 
 
 def test_a_metastore_that_is_away_is_told(alike: Pair) -> None:
-    report = walk(Place(Address.parse(alike.primary)), Place(Address("127.0.0.1", 1)), Rules())
+    report = walk(Endpoint(Address.parse(alike.primary)), Endpoint(Address("127.0.0.1", 1)), Rules())
     assert not report.is_clean
     assert report.total("unanswered") > 0
     assert any("127.0.0.1:1" in note for note in report.as_json()["notes"])
