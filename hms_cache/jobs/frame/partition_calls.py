@@ -31,8 +31,8 @@ def table_now(client: MetastoreClient, name: TableName) -> Table | None:
         table: Table = client.call("get_table_req", request).table
     except NoSuchObjectException:
         return None
-    has_place = table.sd is not None and bool(table.sd.location)
-    return table if table.partitionKeys and has_place and refusal(table) is None else None
+    has_location = table.sd is not None and bool(table.sd.location)
+    return table if table.partitionKeys and has_location and refusal(table) is None else None
 
 
 def root_of(table: Table) -> Location:

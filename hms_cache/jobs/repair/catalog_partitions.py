@@ -13,7 +13,7 @@ from hms_cache.store.partitions.spans import partitions_elsewhere
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Table
 
 
-class Place(NamedTuple):
+class PartitionLocation(NamedTuple):
     """Location of a partition, and its creation time in the catalog (epoch seconds, 0 if unknown)."""
 
     name: str
@@ -28,11 +28,11 @@ class CatalogPartitions(Protocol):
         """All names, in any order."""
         ...
 
-    def places(self, table: Table, names: Collection[str]) -> Iterator[Place]:
+    def locations(self, table: Table, names: Collection[str]) -> Iterator[PartitionLocation]:
         """The places of the partitions with these names."""
         ...
 
-    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[Place]:
+    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[PartitionLocation]:
         """At least all partitions whose location differs from the one their name implies, and all created before this
         time."""
         ...
@@ -47,16 +47,16 @@ class PartitionsOfMetastore:
     def names(self, table: Table) -> list[str]:
         return self._reader.partition_names(_name(table))
 
-    def places(self, table: Table, names: Collection[str]) -> Iterator[Place]:
+    def locations(self, table: Table, names: Collection[str]) -> Iterator[PartitionLocation]:
         return self._read(PartitionRange(_name(table), names=tuple(names)))
 
-    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[Place]:
+    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[PartitionLocation]:
         return self._read(PartitionRange(_name(table)))
 
-    def _read(self, part: PartitionRange) -> Iterator[Place]:
+    def _read(self, part: PartitionRange) -> Iterator[PartitionLocation]:
         for name, partition in self._reader.partitions(part):
             location = partition.sd.location if partition.sd is not None else None
-            yield Place(name, location or "", partition.createTime or 0)
+            yield PartitionLocation(name, location or "", partition.createTime or 0)
 
 
 class PartitionsOfDatabase(PartitionsOfMetastore):
@@ -69,14 +69,14 @@ class PartitionsOfDatabase(PartitionsOfMetastore):
     def names(self, table: Table) -> list[str]:
         return self._database.partition_names(_name(table))
 
-    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[Place]:
+    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[PartitionLocation]:
         name = _name(table)
         try:
             rows = partitions_elsewhere(self._database.database, name, table.sd.location, created_before_s)
         except NoSuchObjectException:
             return  # the table was dropped
         for partition, location, created_s in rows:
-            yield Place(partition, location or "", created_s)
+            yield PartitionLocation(partition, location or "", created_s)
 
 
 def _name(table: Table) -> TableName:

@@ -132,8 +132,8 @@ _PLAN_COLUMNS = ("table", "partitions", "directories", "to add", "to drop", "to 
 def _tables(reader: MetastoreReader, scope: TableScope) -> Iterator[Table]:
     """The partitioned tables with files."""
     for table in tables_within(reader, scope):
-        has_place = table.sd is not None and bool(table.sd.location)
-        if table.partitionKeys and table.tableType in _WITH_FILES and has_place:
+        has_location = table.sd is not None and bool(table.sd.location)
+        if table.partitionKeys and table.tableType in _WITH_FILES and has_location:
             yield table
 
 

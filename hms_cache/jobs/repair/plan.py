@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.jobs.files.directories import AWAY, anchor, canonical, leads_nowhere, place_of
 from hms_cache.jobs.frame.reasons import reason_of
-from hms_cache.jobs.repair.catalog_partitions import CatalogPartitions, Place
+from hms_cache.jobs.repair.catalog_partitions import CatalogPartitions, PartitionLocation
 from hms_cache.jobs.repair.directories import NO_ROOT, UNREADABLE, Directories, LeafDirectory, PartitionTree
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
@@ -93,12 +93,12 @@ def plan_table(
     # One separate thread for all reads of the catalog: the database works while directories are listed.
     with ThreadPoolExecutor(1, "repair-catalog") as catalog:
 
-        def read_places() -> Future[list[Place]]:
+        def read_locations() -> Future[list[PartitionLocation]]:
             return catalog.submit(lambda: list(known.notable(table, created_before_s)))
 
         names_read = catalog.submit(lambda: set(known.names(table)))
         comparison = _Comparison(plan)
-        where_read: Future[list[Place]] | None = None
+        where_read: Future[list[PartitionLocation]] | None = None
         tree = PartitionTree(directories, root, table.partitionKeys)
         waiting: list[LeafDirectory] = []
         for leaf in tree.walk(pool):
@@ -107,18 +107,18 @@ def plan_table(
                 comparison.compare(names_read.result(), waiting)
                 waiting.clear()
                 if where_read is None and scope.adds and comparison.candidates:
-                    where_read = read_places()
+                    where_read = read_locations()
         comparison.compare(names_read.result(), waiting)
         plan.listings = tree.listings
         if any(kind == NO_ROOT for kind, _, _ in plan.notes):
             return plan  # an unmounted file system has no partitions either
         candidates, absent = comparison.candidates, comparison.absent
         if where_read is None and (kept_s is not None or (scope.adds and candidates)):
-            where_read = read_places()
+            where_read = read_locations()
         searched = _without_unread(plan, absent, comparison.unread) if scope.drops else set()
         if searched:
-            places = catalog.submit(lambda: list(known.places(table, searched))).result()
-            _plan_drops(plan, places, directories, pool)
+            locations = catalog.submit(lambda: list(known.locations(table, searched))).result()
+            _plan_drops(plan, locations, directories, pool)
         elsewhere = {place.name: place for place in where_read.result()} if where_read is not None else {}
     if kept_s is not None:
         _plan_expiry(plan, elsewhere.values(), created_before_s)
@@ -237,7 +237,9 @@ def _at_and_above(place: str, root: str) -> Iterator[str]:
         place = place.rpartition("/")[0]
 
 
-def _plan_drops(plan: TablePlan, absent: Iterable[Place], directories: Directories, pool: ThreadPoolExecutor) -> None:
+def _plan_drops(
+    plan: TablePlan, absent: Iterable[PartitionLocation], directories: Directories, pool: ThreadPoolExecutor
+) -> None:
     """A partition without a directory of its name may be elsewhere: its own location decides."""
     changes = [Change(place.name, canonical(place.location)) for place in absent]
     root = Location.parse(plan.table.sd.location, Location("file", "", "/"))
@@ -275,10 +277,10 @@ def missing(
     return gone, undecided
 
 
-def _plan_expiry(plan: TablePlan, places: Iterable[Place], created_before_s: int) -> None:
+def _plan_expiry(plan: TablePlan, locations: Iterable[PartitionLocation], created_before_s: int) -> None:
     """Hive treats an unknown creation time as 1970; here such a partition does not expire."""
     dropped = {change.name for change in plan.changes[DROP]}
-    for place in places:
+    for place in locations:
         if 0 < place.created_s < created_before_s and place.name not in dropped:
             plan.changes[EXPIRE].append(Change(place.name, canonical(place.location)))
     plan.changes[EXPIRE].sort()

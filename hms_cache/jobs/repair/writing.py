@@ -100,8 +100,8 @@ class RepairWriter:
 
     def _where_now(self, table: Table, changes: Sequence[Change]) -> list[Change]:
         """The partitions that still exist, with their current locations."""
-        places = self._catalog_partitions.places(table, [change.name for change in changes])
-        return [Change(place.name, canonical(place.location)) for place in places]
+        locations = self._catalog_partitions.locations(table, [change.name for change in changes])
+        return [Change(place.name, canonical(place.location)) for place in locations]
 
     def _still_expired(self, table: Table, changes: Sequence[Change]) -> list[Change]:
         """The partitions that are still expired: since the plan was made, one may have been added again, or the
@@ -113,8 +113,8 @@ class RepairWriter:
         if kept_s is None:
             return []
         created_before_s = time.time() - kept_s
-        places = self._catalog_partitions.places(table, [change.name for change in changes])
-        expired = {place.name for place in places if 0 < place.created_s < created_before_s}
+        locations = self._catalog_partitions.locations(table, [change.name for change in changes])
+        expired = {place.name for place in locations if 0 < place.created_s < created_before_s}
         return [change for change in changes if change.name in expired]
 
     def _call(self, table: Table, name: str, action: str, changes: Sequence[Change]) -> None:

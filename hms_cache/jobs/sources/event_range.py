@@ -23,7 +23,7 @@ class EventLogError(HmsCacheError):
 
 
 @frozen
-class EventPlace:
+class EventPosition:
     """The position after the event with this id. ``digest`` is that of the event, None if the log did not contain
     it."""
 
@@ -31,7 +31,7 @@ class EventPlace:
     digest: str | None = None
 
     @classmethod
-    def of_offset(cls, offset: dict[str, object]) -> EventPlace:
+    def of_offset(cls, offset: dict[str, object]) -> EventPosition:
         """Converts from the JSON of a checkpoint."""
         digest = offset.get("digest")
         return cls(int(str(offset["event_id"])), None if digest is None else str(digest))
@@ -42,48 +42,48 @@ class EventPlace:
         return {"event_id": self.event_id, "digest": self.digest}
 
 
-def place_after(log: EventLog, event_id: int) -> EventPlace:
+def position_after(log: EventLog, event_id: int) -> EventPosition:
     """The position after this event, with its digest if the log contains it."""
     if event_id <= 0:
-        return EventPlace(0)
+        return EventPosition(0)
     rows = [row for row in log.fetch(event_id - 1, 2).rows if row.event_id == event_id]
-    return EventPlace(event_id, _digest(rows[0]) if rows else None)
+    return EventPosition(event_id, _digest(rows[0]) if rows else None)
 
 
-def earliest_place(log: EventLog) -> EventPlace:
+def earliest_position(log: EventLog) -> EventPosition:
     """The position before the oldest event in the log; the end of the log if it is empty."""
     rows = log.fetch(0, 1).rows
-    return place_after(log, rows[0].event_id - 1 if rows else log.head().last_event_id)
+    return position_after(log, rows[0].event_id - 1 if rows else log.head().last_event_id)
 
 
-def check_place(log: EventLog, place: EventPlace) -> None:
+def check_position(log: EventLog, position: EventPosition) -> None:
     """Raises EventLogError if the log is another one than that of the position, or does not continue there.
 
     A log that was trimmed exactly up to the position continues there: in a quiet night, the last event may get older
     than the retention time.
     """
     last_event_id = log.head().last_event_id
-    if last_event_id < place.event_id:
+    if last_event_id < position.event_id:
         raise EventLogError(
-            f"the notification log ends at event {last_event_id}, but event {place.event_id} was read from it before: "
-            "this is another history (a database restored from a copy, or another database). "
+            f"the notification log ends at event {last_event_id}, but event {position.event_id} was read from it"
+            " before: this is another history (a database restored from a copy, or another database). "
             "Start again with a new checkpoint"
         )
-    if place.digest is None:
+    if position.digest is None:
         return
-    found = place_after(log, place.event_id).digest
+    found = position_after(log, position.event_id).digest
     if found is None:
-        following = log.fetch(place.event_id, 1).rows
-        if (following[0].event_id if following else last_event_id + 1) == place.event_id + 1:
+        following = log.fetch(position.event_id, 1).rows
+        if (following[0].event_id if following else last_event_id + 1) == position.event_id + 1:
             return
         raise EventLogError(
-            f"event {place.event_id}, the last one that was read, is no longer in the notification log: it was "
+            f"event {position.event_id}, the last one that was read, is no longer in the notification log: it was "
             "trimmed, and later events may be lost. Run the query within the retention time of events (metastore.event."
             "db.listener.timetolive), or start again with a new checkpoint and start=earliest"
         )
-    if found != place.digest:
+    if found != position.digest:
         raise EventLogError(
-            f"event {place.event_id} is not the event that was read before with this id: the notification log is "
+            f"event {position.event_id} is not the event that was read before with this id: the notification log is "
             "another history (a database restored from a copy, or another database). Start again with a new checkpoint"
         )
 

@@ -48,10 +48,10 @@ from hms_cache.client.delegation import (
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_rows import time_of
 from hms_cache.jobs.sources.event_range import (
-    EventPlace,
-    check_place,
-    earliest_place,
-    place_after,
+    EventPosition,
+    check_position,
+    earliest_position,
+    position_after,
     read_events,
 )
 from hms_cache.jobs.sources.fields import LONG, STRING, TIME, fields, required
@@ -152,13 +152,13 @@ class EventOptions:
             positions=positions,
         )
 
-    def first_place(self, log: EventLog) -> EventPlace:
+    def first_position(self, log: EventLog) -> EventPosition:
         """The position at which to start."""
         if self.start == "earliest":
-            return earliest_place(log)
+            return earliest_position(log)
         if self.start == "latest":
-            return place_after(log, log.head().last_event_id)
-        return place_after(log, int(self.start))
+            return position_after(log, log.head().last_event_id)
+        return position_after(log, int(self.start))
 
     def last_event_id(self, log: EventLog) -> int:
         """The last event to read: the last one in the log, or that of the option ``end`` if it comes first."""
@@ -279,7 +279,7 @@ class HmsEventsReader(DataSourceReader):  # type: ignore[misc]
             last = self._options.last_event_id(log)
             if self._last is not None:
                 last = min(last, self._last)
-            return self._options.slices(max(self._options.first_place(log).event_id, self._after), last)
+            return self._options.slices(max(self._options.first_position(log).event_id, self._after), last)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         return self._options.read(partition, self._admitted)
@@ -295,38 +295,38 @@ class HmsEventsStreamReader(DataSourceStreamReader):  # type: ignore[misc]
 
     def __init__(self, options: EventOptions) -> None:
         self._options = options
-        self._place: EventPlace | None = None
+        self._position: EventPosition | None = None
         """The end of the last planned batch, from which the limit of events counts."""
-        self._first: EventPlace | None = None
+        self._first: EventPosition | None = None
 
     def initialOffset(self) -> dict[str, object]:
         with self._options.origin.following() as log:
-            return self._first_place(log).offset
+            return self._first_position(log).offset
 
-    def _first_place(self, log: EventLog) -> EventPlace:
+    def _first_position(self, log: EventLog) -> EventPosition:
         """The initial position, which is computed once."""
         if self._first is None:
-            self._first = self._options.first_place(log)
+            self._first = self._options.first_position(log)
         return self._first
 
     def latestOffset(self) -> dict[str, object]:
         with self._options.origin.following() as log:
-            here = self._place or self._first_place(log)
+            here = self._position or self._first_position(log)
             last = self._options.last_event_id(log)
             if last < here.event_id:
-                check_place(log, here)  # another history, unless the option `end` is smaller
+                check_position(log, here)  # another history, unless the option `end` is smaller
                 last = here.event_id
             if last == here.event_id:
                 return here.offset
             limit = self._options.max_events_per_batch
-            return place_after(log, last if limit is None else min(last, here.event_id + limit)).offset
+            return position_after(log, last if limit is None else min(last, here.event_id + limit)).offset
 
     def partitions(self, start: dict[str, object], end: dict[str, object]) -> Sequence[InputPartition]:
-        first, last = EventPlace.of_offset(start), EventPlace.of_offset(end)
+        first, last = EventPosition.of_offset(start), EventPosition.of_offset(end)
         with self._options.origin.following() as log:
-            check_place(log, first)
-            check_place(log, last)
-        self._place = last
+            check_position(log, first)
+            check_position(log, last)
+        self._position = last
         return self._options.slices(first.event_id, last.event_id)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:

@@ -41,7 +41,7 @@ _CHANGES = frozenset(
 
 
 @frozen
-class Place:
+class EventPosition:
     """A position in the log: the statistics include everything up to this event. The digest proves that it is the same
     log."""
 
@@ -49,12 +49,12 @@ class Place:
     digest: str | None
 
 
-def current_place(log: EventLog) -> Place:
+def current_position(log: EventLog) -> EventPosition:
     """The end of the log."""
     head = log.head().last_event_id
     if head < 1:
-        return Place(0, None)
-    return Place(head, digest_of([row for row in log.fetch(head - 1, 2).rows if row.event_id == head]))
+        return EventPosition(0, None)
+    return EventPosition(head, digest_of([row for row in log.fetch(head - 1, 2).rows if row.event_id == head]))
 
 
 @dataclass(slots=True)
@@ -73,37 +73,39 @@ class Changes:
     """Partitions were added, dropped or changed."""
 
 
-def changes_since(log: EventLog, places: Mapping[TableName, Place]) -> dict[TableName, Changes]:
+def changes_since(log: EventLog, positions: Mapping[TableName, EventPosition]) -> dict[TableName, Changes]:
     """The changes of each table since its position, read in one pass over the log."""
-    changes = {table: Changes() for table in places}
-    waiting = {place.event_id: place.digest for place in places.values() if place.event_id > 0}
+    changes = {table: Changes() for table in positions}
+    waiting = {position.event_id: position.digest for position in positions.values() if position.event_id > 0}
     # The event at a position is read again; a log that was empty then is read from its beginning.
-    first = min((max(place.event_id - 1, 0) for place in places.values()), default=0)
+    first = min((max(position.event_id - 1, 0) for position in positions.values()), default=0)
     head = log.head().last_event_id
     expected = first + 1
     for row in _rows(log, first):
         if row.event_id > expected:
-            _gone(expected, row.event_id - 1, places, changes)
+            _gone(expected, row.event_id - 1, positions, changes)
             waiting.pop(row.event_id - 1, None)
         expected = row.event_id + 1
         if row.event_id in waiting and waiting[row.event_id] == digest_of([row]):
             del waiting[row.event_id]
         if row.event_type in _CHANGES:
-            _note(row, places, changes)
+            _note(row, positions, changes)
     if expected <= head:
-        _gone(expected, head, places, changes)
+        _gone(expected, head, positions, changes)
         waiting.pop(head, None)
-    for table, place in places.items():
-        if place.event_id in waiting and not changes[table].lost:
-            changes[table].lost = f"event {place.event_id} is missing or has changed: it is not the same log"
+    for table, position in positions.items():
+        if position.event_id in waiting and not changes[table].lost:
+            changes[table].lost = f"event {position.event_id} is missing or has changed: it is not the same log"
     return changes
 
 
-def _gone(first: int, last: int, places: Mapping[TableName, Place], changes: dict[TableName, Changes]) -> None:
+def _gone(
+    first: int, last: int, positions: Mapping[TableName, EventPosition], changes: dict[TableName, Changes]
+) -> None:
     """Marks the tables for which the log lacks these events. A position at the last of them misses none: without new
     events, even the event at the position may exceed the log's retention."""
-    for table, place in places.items():
-        if place.event_id < last:
+    for table, position in positions.items():
+        if position.event_id < last:
             changes[table].lost = changes[table].lost or f"events {first} to {last} are no longer in the log"
 
 
@@ -116,13 +118,15 @@ def _rows(log: EventLog, after_event_id: int) -> Iterator[NotificationRow]:
         after_event_id = page.rows[-1].event_id
 
 
-def _note(row: NotificationRow, places: Mapping[TableName, Place], changes: dict[TableName, Changes]) -> None:
+def _note(
+    row: NotificationRow, positions: Mapping[TableName, EventPosition], changes: dict[TableName, Changes]
+) -> None:
     event = read_event(row)
     scope = event.scope
     named = set(scope.partitions) | set(scope.tables)
     everything = scope.everything or bool(scope.whole_databases) or bool(scope.whole_catalogs)
-    for table in places if everything else named & places.keys():
-        if row.event_id <= places[table].event_id or not scope.concerns_table(table):
+    for table in positions if everything else named & positions.keys():
+        if row.event_id <= positions[table].event_id or not scope.concerns_table(table):
             continue
         found = changes[table]
         found.touched = True
@@ -134,31 +138,31 @@ def _note(row: NotificationRow, places: Mapping[TableName, Place], changes: dict
             found.whole = True
 
 
-class PlaceFile:
+class PositionFile:
     """The positions of all tables, in a JSON file of any file system. Only one job at a time may use it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def read(self) -> dict[TableName, Place]:
+    def read(self) -> dict[TableName, EventPosition]:
         """All positions; none if the file does not exist. Raises ConfigurationError for an invalid file."""
         try:
             with fsspec.open(self.path, "r", encoding="utf-8") as file:
                 content = json.load(file)
             return {
-                TableName(*name.split(".", 2)): Place(int(place["event_id"]), place["digest"])
-                for name, place in content["tables"].items()
+                TableName(*name.split(".", 2)): EventPosition(int(position["event_id"]), position["digest"])
+                for name, position in content["tables"].items()
             }
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(f"{self.path} is not a file of positions: {error}") from error
 
-    def write(self, places: Mapping[TableName, Place]) -> None:
+    def write(self, positions: Mapping[TableName, EventPosition]) -> None:
         """Replaces the file atomically."""
         tables = {
-            ".".join(table): {"event_id": place.event_id, "digest": place.digest}
-            for table, place in sorted(places.items())
+            ".".join(table): {"event_id": position.event_id, "digest": position.digest}
+            for table, position in sorted(positions.items())
         }
         content = json.dumps({"tables": tables}, indent=1)
         file_system, path = url_to_fs(self.path)
@@ -166,11 +170,11 @@ class PlaceFile:
             with fsspec.open(self.path, "w", encoding="utf-8", auto_mkdir=True) as file:
                 file.write(content)
             return
-        place = Path(os.path.realpath(path))
-        place.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = place.with_name(f"{place.name}.new")
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = target.with_name(f"{target.name}.new")
         with unfinished.open("w", encoding="utf-8") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        unfinished.replace(place)
+        unfinished.replace(target)

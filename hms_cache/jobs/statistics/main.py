@@ -25,7 +25,7 @@ from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS, TableScope, shown_name
 from hms_cache.jobs.statistics import data_files, missing_statistics, plan, table_level
-from hms_cache.jobs.statistics.changes import Changes, PlaceFile, changes_since, current_place
+from hms_cache.jobs.statistics.changes import Changes, PositionFile, changes_since, current_position
 from hms_cache.jobs.statistics.computing import Computation, compute_small, target_of
 from hms_cache.jobs.statistics.data_files import SAMPLED, UnitFiles
 from hms_cache.jobs.statistics.histograms import histograms
@@ -94,13 +94,13 @@ def main(run: JobRun) -> JobResult:
     metastore = run.metastores
     max_bytes = _size(run, "max_bytes")
     scope = TableScope(tuple(pattern.lower() for pattern in run.options["tables"]))
-    file = PlaceFile(run.options["state"]) if run.options["state"] else None
-    places = file.read() if file else {}
+    file = PositionFile(run.options["state"]) if run.options["state"] else None
+    positions = file.read() if file else {}
     # Taken before anything is read: later events are left to the next run.
     with run.progress.step("Looking for changes"), Origin(metastore=metastore).following() as log:
-        here = current_place(log)
+        here = current_position(log)
         work, left_out = tables_in(metastore, scope)
-        known = {one.name: places[one.name] for one in work if one.name in places}
+        known = {one.name: positions[one.name] for one in work if one.name in positions}
         changes = changes_since(log, known) if known and not run.options["all"] else {}
     _choose(run, work, changes)
     night = int(time.time() // _DAY_S)
@@ -118,12 +118,12 @@ def main(run: JobRun) -> JobResult:
             for one, part in _each(run, work):
                 done.add(part)
                 if not one.postponed and not part.failures:
-                    places[one.name] = here
+                    positions[one.name] = here
                 if file is not None and time.monotonic() > written_s + _STATE_WRITTEN_EVERY_S:
-                    file.write(places)
+                    file.write(positions)
                     written_s = time.monotonic()
         if file is not None:
-            file.write(places)
+            file.write(positions)
     return _report(run, work, planned, done)
 
 

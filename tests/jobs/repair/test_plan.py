@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hms_cache.jobs.frame.own_partitions import refusal
-from hms_cache.jobs.repair.catalog_partitions import Place
+from hms_cache.jobs.repair.catalog_partitions import PartitionLocation
 from hms_cache.jobs.repair.directories import UNREADABLE, Directories, Entries
 from hms_cache.jobs.repair.plan import ADD, CLAIMED, DROP, UNDECIDED, Change, Scope, plan_table
 from hms_cache.store.warehouse.locations import Location
@@ -56,17 +56,17 @@ class Tree(Directories):
 class Known:
     """Partitions by their locations."""
 
-    def __init__(self, places: dict[str, str]) -> None:
-        self._places = places
+    def __init__(self, locations: dict[str, str]) -> None:
+        self._locations = locations
 
     def names(self, table: Table) -> list[str]:
-        return list(self._places)
+        return list(self._locations)
 
-    def places(self, table: Table, names: Collection[str]) -> Iterator[Place]:
-        return (Place(name, self._places[name], 1) for name in names)
+    def locations(self, table: Table, names: Collection[str]) -> Iterator[PartitionLocation]:
+        return (PartitionLocation(name, self._locations[name], 1) for name in names)
 
-    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[Place]:
-        return self.places(table, self._places)
+    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[PartitionLocation]:
+        return self.locations(table, self._locations)
 
 
 @pytest.mark.parametrize(
@@ -135,11 +135,11 @@ class PartlyRefusing(Directories):
 def test_where_a_listing_is_refused_no_partition_is_asked_for(refused: str) -> None:
     """There may be a million of them; none is dropped, and the rest of the table is examined."""
     tree = {"s3a://b/t": ["DAY=1", "day=2"], "s3a://b/t/day=2": ["hour=1"]}
-    places = {f"day={day}/hour={hour}": f"s3a://b/t/day={day}/hour={hour}" for day in (1, 2) for hour in (1, 2)}
+    locations = {f"day={day}/hour={hour}": f"s3a://b/t/day={day}/hour={hour}" for day in (1, 2) for hour in (1, 2)}
     of = table()
     of.partitionKeys = [FieldSchema("day", "string"), FieldSchema("hour", "string")]
     with ThreadPoolExecutor(1) as pool:
-        plan = plan_table(of, Known(places), PartlyRefusing(refused, tree), pool, Scope())
+        plan = plan_table(of, Known(locations), PartlyRefusing(refused, tree), pool, Scope())
     is_all = refused == "s3a://b/t"
     assert plan.changes[DROP] == ([] if is_all else [Change("day=2/hour=2", "s3a://b/t/day=2/hour=2")])
     count = 4 if is_all else 2

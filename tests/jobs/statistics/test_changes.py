@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hms_cache.errors import ConfigurationError
-from hms_cache.jobs.statistics.changes import Changes, Place, PlaceFile, changes_since, current_place
+from hms_cache.jobs.statistics.changes import Changes, EventPosition, PositionFile, changes_since, current_position
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import UNKNOWN_HISTORY, LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
@@ -47,48 +47,48 @@ ROWS = [
 ]
 
 
-def place_at(event_id: int) -> Place:
-    return current_place(ListedLog(ROWS[:event_id]))
+def position_at(event_id: int) -> EventPosition:
+    return current_position(ListedLog(ROWS[:event_id]))
 
 
 def test_each_table_has_the_changes_after_its_own_place() -> None:
-    found = changes_since(ListedLog(ROWS), {A: place_at(1), B: place_at(4)})
+    found = changes_since(ListedLog(ROWS), {A: position_at(1), B: position_at(4)})
     assert found == {A: Changes(whole=True, touched=True), B: Changes()}
-    found = changes_since(ListedLog(ROWS), {A: place_at(2), B: place_at(0)})
+    found = changes_since(ListedLog(ROWS), {A: position_at(2), B: position_at(0)})
     assert found == {A: Changes(), B: Changes(whole=True, touched=True)}
     assert changes_since(ListedLog(ROWS), {}) == {}
 
 
 def test_events_that_are_gone_count_as_changes() -> None:
     cleaned = ListedLog(ROWS[3:])
-    found = changes_since(cleaned, {A: place_at(1), B: place_at(4)})
+    found = changes_since(cleaned, {A: position_at(1), B: position_at(4)})
     assert "no longer in the log" in found[A].lost
     assert found[B].lost == ""
-    found = changes_since(ListedLog([], head=5), {A: place_at(0), B: place_at(4)})
+    found = changes_since(ListedLog([], head=5), {A: position_at(0), B: position_at(4)})
     assert all(one.lost for one in found.values())
 
 
 def test_a_log_cleaned_up_to_a_place_misses_nothing() -> None:
-    found = changes_since(ListedLog([], head=5), {A: place_at(5), B: place_at(4)})
+    found = changes_since(ListedLog([], head=5), {A: position_at(5), B: position_at(4)})
     assert (found[A], bool(found[B].lost)) == (Changes(), True)
-    found = changes_since(ListedLog(ROWS[3:]), {A: place_at(3), B: place_at(3)})
+    found = changes_since(ListedLog(ROWS[3:]), {A: position_at(3), B: position_at(3)})
     assert found == {A: Changes(), B: Changes(whole=True, touched=True)}
 
 
 def test_another_log_under_the_same_ids_is_noticed() -> None:
     other = ListedLog([*ROWS[:3], row(4, "DROP_PARTITION", "other"), ROWS[4]])
-    found = changes_since(other, {A: place_at(3), B: place_at(4)})
+    found = changes_since(other, {A: position_at(3), B: position_at(4)})
     assert found[A].lost == ""
     assert "not the same log" in found[B].lost
-    shorter = changes_since(ListedLog(ROWS[:2]), {A: place_at(5)})
+    shorter = changes_since(ListedLog(ROWS[:2]), {A: position_at(5)})
     assert "not the same log" in shorter[A].lost
 
 
 def test_the_file_of_places(tmp_path: Path) -> None:
-    file = PlaceFile(str(tmp_path / "below" / "places.json"))
+    file = PositionFile(str(tmp_path / "below" / "places.json"))
     assert file.read() == {}
-    file.write({A: place_at(3), B: place_at(0)})
-    assert PlaceFile(file.path).read() == {A: place_at(3), B: Place(0, None)}
+    file.write({A: position_at(3), B: position_at(0)})
+    assert PositionFile(file.path).read() == {A: position_at(3), B: EventPosition(0, None)}
     Path(file.path).write_text("[]")
     with pytest.raises(ConfigurationError):
         file.read()
@@ -96,12 +96,12 @@ def test_the_file_of_places(tmp_path: Path) -> None:
 
 _WRITER = """
 import resource, signal, sys
-from hms_cache.jobs.statistics.changes import Place, PlaceFile
+from hms_cache.jobs.statistics.changes import EventPosition, PositionFile
 from hms_cache.metadata.object_names import TableName
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-places = {TableName("hive", "default", f"t{number}"): Place(number, "x" * 32) for number in range(1000)}
-PlaceFile(sys.argv[1]).write(places)
+positions = {TableName("hive", "default", f"t{number}"): EventPosition(number, "x" * 32) for number in range(1000)}
+PositionFile(sys.argv[1]).write(positions)
 """
 
 
@@ -109,16 +109,16 @@ PlaceFile(sys.argv[1]).write(places)
 def test_a_file_that_cannot_be_written_whole_stays_as_it_was(tmp_path: Path, prefix: str) -> None:
     """The disk is full, or the process is killed: the next run must be able to read it."""
     path = tmp_path / "places.json"
-    file = PlaceFile(f"{prefix}{path}")
-    file.write({A: place_at(3)})
+    file = PositionFile(f"{prefix}{path}")
+    file.write({A: position_at(3)})
     done = subprocess.run([sys.executable, "-c", _WRITER, file.path], capture_output=True, text=True, check=False)
     assert "File too large" in done.stderr
-    assert file.read() == {A: place_at(3)}
+    assert file.read() == {A: position_at(3)}
 
 
 def test_a_link_to_the_file_stays_one(tmp_path: Path) -> None:
     link = tmp_path / "places.json"
     link.symlink_to(tmp_path / "elsewhere.json")
-    PlaceFile(str(link)).write({A: place_at(3)})
+    PositionFile(str(link)).write({A: position_at(3)})
     assert link.is_symlink()
-    assert PlaceFile(str(tmp_path / "elsewhere.json")).read() == {A: place_at(3)}
+    assert PositionFile(str(tmp_path / "elsewhere.json")).read() == {A: position_at(3)}
