@@ -17,9 +17,9 @@ from hms_cache.admin.guard import PROTECTION
 from hms_cache.config.secrets import redacted
 from hms_cache.event_loops import ClientTimer
 from hms_cache.server.admission import Counts
+from hms_cache.server.fairness import RoundRobin
 from hms_cache.server.faults import MAX_LOGGED_TEXT, first_of_its_kind
 from hms_cache.server.layer import part_from
-from hms_cache.server.shares import Turns
 from hms_cache.server.transports.http_requests import Requests, problem_of
 from hms_cache.server.transports.tls import TlsPort
 
@@ -299,7 +299,7 @@ def on_each_socket(
         return protocol
 
     port = tls
-    turns = cache(partial(Turns, network_of=network_of))
+    round_robin = cache(partial(RoundRobin, network_of=network_of))
     """One object for the loop of all sockets."""
 
     class InitialProtocol(asyncio.Protocol):
@@ -311,7 +311,7 @@ def on_each_socket(
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             made = protocol(**self._options)
             if transport.get_extra_info("socket").family != socket.AF_UNIX:
-                made = port.protect(made, turns(asyncio.get_running_loop()))
+                made = port.protect(made, round_robin(asyncio.get_running_loop()))
             transport.set_protocol(made)
             made.connection_made(transport)
 

@@ -399,7 +399,7 @@ class Service:
         metrics.refused_session_changes.set_function(lambda: listener.session_budget.refused)
         for name, pool in server.pools.by_name.items():
             metrics.show_thread_pool(name.value, pool.load)
-        metrics.calls_over_client_limit.include(lambda: {(of,): n for of, n in listener.shares.refused.items()})
+        metrics.calls_over_client_limit.include(lambda: {(of,): n for of, n in listener.client_limits.refused.items()})
         metrics.refused_calls.set_function(lambda: listener.refused_calls)
         metrics.audit_lines_lost.set_function(lambda: server.audit.lost + lost_lines())
         metrics.audit_queue.set_function(lambda: server.audit.queued_bytes)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Literal, cast
 from hms_cache.cache.answers import Reply
 from hms_cache.event_loops import ClientTimer
 from hms_cache.server.combined_replies import Member, schedule_reply
+from hms_cache.server.fairness import SLICE_S
 from hms_cache.server.faults import busy, wire_fault
 from hms_cache.server.first_call import FirstCall
 from hms_cache.server.layer import Layer, address_of, part_from
 from hms_cache.server.session import ANONYMOUS, Session
-from hms_cache.server.shares import SLICE_S
 from hms_cache.server.slow_readers import SlowReader
 from hms_cache.server.transports.tcp_info import seconds_without_data
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -44,7 +44,7 @@ REFUSAL_TIMEOUT_S = 2.0
 
 DIRECT_BYTES = 1024
 """Up to this size, received bytes are decoded at once, as nearly all requests are. Longer ones wait for their turn
-(`Turns`)."""
+(`RoundRobin`)."""
 
 _HOT = object()
 
@@ -324,13 +324,13 @@ class Connection(asyncio.Protocol):
         elif self._behind:
             self._continue()
 
-    def run_turn(self) -> None:
+    def run_slice(self) -> None:
         """Decodes a slice of a long message, or of requests sent ahead."""
         self._queued = False
         if self._listener.draining:
             self.close()
         elif self._running is None and self._writable:
-            self._reader.limit_slice(self._listener.turns.slice_s)
+            self._reader.limit_slice(self._listener.round_robin.slice_s)
             self._continue()
         if self._arrival is not None and not self._queued:
             self._arrival.resume()
@@ -343,7 +343,7 @@ class Connection(asyncio.Protocol):
         self._continue()
 
     def _start_next(self) -> None:
-        end_s = perf_counter() + self._listener.turns.slice_s
+        end_s = perf_counter() + self._listener.round_robin.slice_s
         while self._running is None and self._writable and not self._closing:
             message = self._reader.next_message()
             if message is None:
@@ -371,7 +371,7 @@ class Connection(asyncio.Protocol):
             self._queued = True
             if self._arrival is not None:
                 self._arrival.pause()
-            self._listener.turns.later(self._address, self)
+            self._listener.round_robin.later(self._address, self)
 
     def session(self) -> Session:
         """The session of the client, created with its first call.
@@ -402,15 +402,15 @@ class Connection(asyncio.Protocol):
                 self.close()
             return
         pool = self._listener.pools.of(message.name)
-        shares = self._listener.shares
-        if (exceeded := shares.refusal(session.user, self._network)) is not None:
+        limits = self._listener.client_limits
+        if (exceeded := limits.refusal(session.user, self._network)) is not None:
             self._report_refusal(message, exceeded, dispatcher.refuse(message, exceeded))
             return
         refusal = self._listener.begin_call(message.memory_bytes, pool)
         if refusal is not None:
             self._report_refusal(message, refusal)
             return
-        shares.begin(session.user, self._network)
+        limits.begin(session.user, self._network)
         self._running = message
         timeout_s = self._listener.request_timeout_s
         if timeout_s:
@@ -452,7 +452,7 @@ class Connection(asyncio.Protocol):
 
     def _end_call(self, message: Message) -> None:
         assert self._session is not None
-        self._listener.shares.end(self._session.user, self._network)
+        self._listener.client_limits.end(self._session.user, self._network)
         self._listener.end_call(message.memory_bytes, self._listener.pools.of(message.name))
 
     def finished(self, message: Message, reply: bytes | None) -> None:
@@ -561,7 +561,7 @@ class Connection(asyncio.Protocol):
         """The time limit is for the client. Time that the server spends decoding while it does not read the socket is
         not counted, or a client with a large message on a busy machine would be closed because the server is slow."""
         self._arrival = None
-        if isinstance(self._transport, Layer) and self._transport.waits_for_turn:
+        if isinstance(self._transport, Layer) and self._transport.waits_for_slice:
             self._start_arrival_timer()
             return
         limit_s = self._listener.settings.message_timeout_s

@@ -14,8 +14,8 @@ from hms_cache.clock import elapsed_s
 from hms_cache.event_loops import ClientTimer
 from hms_cache.limited_log import LimitedLog
 from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.fairness import RoundRobin
 from hms_cache.server.faults import MAX_LOGGED_TEXT
-from hms_cache.server.shares import Turns
 
 _log = logging.getLogger(__name__)
 _limited_log = LimitedLog(_log)
@@ -39,7 +39,7 @@ Its place among the connections is occupied meanwhile."""
 
 DIRECT_BYTES = 1024
 """Up to this size, received bytes are processed at once, as nearly all requests are. Longer ones wait for their turn
-(`Turns`)."""
+(`RoundRobin`)."""
 
 FIRST_PIECE_BYTES = 2048
 """Size of the first piece that is processed. A client may send records or frames of one byte, each of which takes some
@@ -102,10 +102,10 @@ class Layer(asyncio.Protocol, asyncio.Transport):
     _address: str
     """The client's address, read at the beginning: the system does not know it after a reset."""
 
-    def __init__(self, turns: Turns, buffers: BufferBudget | None) -> None:
+    def __init__(self, round_robin: RoundRobin, buffers: BufferBudget | None) -> None:
         """`buffers`: None if nothing is counted."""
         super().__init__()
-        self._turns = turns
+        self._round_robin = round_robin
         self._buffers = buffers
         self.charged_bytes = 0
         self.charged_since_s = 0.0
@@ -123,7 +123,7 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         """Whether the client's end of the stream arrived behind them."""
         self._blocked = False
         """Whether processing is suspended until earlier bytes are dealt with. Whoever sets it resets it, and calls
-        `_wait_for_turn`."""
+        `_wait_for_slice`."""
         self._holds: set[str] = set()
         """The reasons for not reading the socket: the connection asked for it (`upper`), received bytes wait (`turn`),
         …"""
@@ -150,24 +150,24 @@ class Layer(asyncio.Protocol, asyncio.Transport):
 
     def _receive_later(self, data: bytes) -> None:
         self._received.append(data)
-        self._wait_for_turn()
+        self._wait_for_slice()
         self._charge()
 
     def _read(self, data: bytes) -> None:
         raise NotImplementedError
 
-    def _wait_for_turn(self) -> None:
+    def _wait_for_slice(self) -> None:
         if not self._queued:
             self._queued = True
             self._hold("turn")
-            self._follow_turns()
-            self._turns.later(self._address, self)
+            self._follow_slices()
+            self._round_robin.later(self._address, self)
 
-    def run_turn(self) -> None:
+    def run_slice(self) -> None:
         """Processes a slice of the waiting bytes."""
         self._queued = False
         end_s = began_s = perf_counter()
-        slice_s = self._turns.slice_s
+        slice_s = self._round_robin.slice_s
         end_s += slice_s
         while self._received and not self._closing and not self._blocked:
             data = self._received.popleft()
@@ -188,25 +188,25 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         elif self._blocked:
             pass
         elif self._received:
-            self._wait_for_turn()
+            self._wait_for_slice()
         else:
             self._let_go("turn")
             if self._end_waits:
                 self._end_waits = False
                 self.eof_received()
         if not self._queued:
-            self._follow_turns()
+            self._follow_slices()
         self._charge()
 
-    def _follow_turns(self) -> None:
+    def _follow_slices(self) -> None:
         """The client's timer stands still while bytes that it sent wait, here or below: it has done its part."""
         if self._timer is not None:
-            if self.waits_for_turn:
+            if self.waits_for_slice:
                 self._timer.pause()
             else:
                 self._timer.resume()
         if isinstance(self._upper, Layer):
-            self._upper._follow_turns()
+            self._upper._follow_slices()
 
     def _used_bytes(self) -> int:
         """Received bytes that have not been handed on."""
@@ -234,10 +234,10 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         _limited_log.warning("closing the connection of %s: %s", self._address, reason)
 
     @property
-    def waits_for_turn(self) -> bool:
+    def waits_for_slice(self) -> bool:
         """Whether there are received bytes that have not been processed, here or below: HTTP may run over TLS."""
         lower = self._lower
-        return self._queued or (isinstance(lower, Layer) and lower.waits_for_turn)
+        return self._queued or (isinstance(lower, Layer) and lower.waits_for_slice)
 
     def upper_waits(self) -> None:
         """The connection has dealt with everything received, and waits for more."""

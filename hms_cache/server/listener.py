@@ -19,11 +19,11 @@ from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.combined_replies import answer_together
 from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
+from hms_cache.server.fairness import ClientLimits, RoundRobin
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.method_pools import PoolName, ThreadPools
 from hms_cache.server.port import Port
 from hms_cache.server.session import Session, SessionBudget
-from hms_cache.server.shares import Shares, Turns
 from hms_cache.server.thread_pool import Group, ThreadPool
 from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.store.combined_calls import CombinedCalls
@@ -94,7 +94,7 @@ class Listener:
         self._limited_in_flight = 0
         self.network_of = client_networks(settings.client_ipv6_prefix_length)
         """Maps a client's address to the network whose addresses count as one client."""
-        self.shares = Shares(settings.max_calls_per_user, settings.max_calls_per_address)
+        self.client_limits = ClientLimits(settings.max_calls_per_user, settings.max_calls_per_address)
         self.bad_messages = 0
         self.refused_calls = 0
         self.timeouts: dict[str, int] = {"message": 0, "write": 0, "first_call": 0, "idle": 0}
@@ -113,13 +113,13 @@ class Listener:
         self._idle_check: asyncio.TimerHandle | None = None
         self._next_log_s = 0.0
         self._unlogged = 0
-        self.turns: Turns
+        self.round_robin: RoundRobin
 
     async def start(self, ports: Sequence[Port], *, reuse_port: bool = False) -> None:
         """Listens on all ports or on none. A `number` of 0 is replaced by the port that the system chose. Raises
         ListenError."""
         self.loop = asyncio.get_running_loop()
-        self.turns = Turns(self.loop, self._others_wait, self.network_of)
+        self.round_robin = RoundRobin(self.loop, self._others_wait, self.network_of)
         self._empty = asyncio.Event()
         self._empty.set()
         try:
@@ -138,7 +138,7 @@ class Listener:
     async def _listen(self, port: Port, *, reuse_port: bool) -> None:
         try:
             server = await self.loop.create_server(
-                lambda: port.protocol(lambda: Connection(self, port), self.turns),
+                lambda: port.protocol(lambda: Connection(self, port), self.round_robin),
                 port.host,
                 port.number,
                 backlog=BACKLOG,

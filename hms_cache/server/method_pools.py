@@ -117,7 +117,7 @@ METHOD_POOLS: Mapping[str, PoolName] = MappingProxyType(
 """The pool of each method that may need the database, or the decision of another system."""
 
 
-BY_TURNS: frozenset[PoolName] = frozenset({PoolName.READS, PoolName.HEAVY})
+SCHEDULED_POOLS: frozenset[PoolName] = frozenset({PoolName.READS, PoolName.HEAVY})
 """Pools whose threads compute in turns (`hms_cache.computing`), so that the other pools have to wait for only one of
 their threads. Writes do not compute in turns: they hold locks in the database."""
 

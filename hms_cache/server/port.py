@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hms_cache.server.shares import Turns
+from hms_cache.server.fairness import RoundRobin
 from hms_cache.server.transports.http import HttpPort
 from hms_cache.server.transports.sasl import SaslPort
 from hms_cache.server.transports.tls import TlsPort
@@ -33,16 +33,16 @@ class Port:
     http: HttpPort | None = None
     """Not together with `sasl`."""
 
-    def protocol(self, connect: Callable[[], Connection], turns: Turns) -> asyncio.Protocol:
+    def protocol(self, connect: Callable[[], Connection], round_robin: RoundRobin) -> asyncio.Protocol:
         """The protocol for a new socket. `connect` creates a connection; with HTTP, one for each user."""
         protocol: asyncio.Protocol
         if self.http is not None:
-            protocol = self.http.protect(connect, turns)
+            protocol = self.http.protect(connect, round_robin)
         else:
             protocol = connect()
             if self.sasl is not None:
-                protocol = self.sasl.protect(protocol, turns)
-        return protocol if self.tls is None else self.tls.protect(protocol, turns)
+                protocol = self.sasl.protect(protocol, round_robin)
+        return protocol if self.tls is None else self.tls.protect(protocol, round_robin)
 
     @property
     def uri(self) -> str:

@@ -22,7 +22,7 @@ from hms_cache.server.dispatch import CallObserver, Dispatcher
 from hms_cache.server.hot_path import HotPath, PositionSource
 from hms_cache.server.listener import Listener
 from hms_cache.server.loads.traffic import traffic_by
-from hms_cache.server.method_pools import BY_TURNS, PoolName, ThreadPools
+from hms_cache.server.method_pools import SCHEDULED_POOLS, PoolName, ThreadPools
 from hms_cache.server.port import Port
 from hms_cache.server.stores import Stores
 from hms_cache.server.thread_pool import Connections, ThreadPool
@@ -78,7 +78,7 @@ class MetastoreServer:
                     on_thread_start=on_transaction_thread if name is PoolName.TRANSACTIONS else None,
                     connections=connections,
                     observe_wait=observe_wait,
-                    uses_turns=name in BY_TURNS,
+                    uses_turns=name in SCHEDULED_POOLS,
                     max_large=settings.large_reply_threads if name is PoolName.READS else None,
                 )
                 for name, count in threads.items()

@@ -20,7 +20,7 @@ from hms_cache.config.settings import Configuration
 from hms_cache.key_stores.java_key_store import read_key_store
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.server.buffers import BufferBudget
-from hms_cache.server.shares import SLICE_S, Waiter
+from hms_cache.server.fairness import SLICE_S, Waiter
 from hms_cache.server.transports.sasl import SaslLayer, SaslPort
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
@@ -115,7 +115,7 @@ class _AtOnce:
     slice_s = SLICE_S
 
     def later(self, _address: str, waiter: Waiter) -> None:
-        waiter.run_turn()
+        waiter.run_slice()
 
 
 class _Socket:

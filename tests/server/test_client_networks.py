@@ -16,7 +16,7 @@ from hms_cache.app.management_protocol import ConnectionLimits
 from hms_cache.cache.warming.load_shares import LoadLimitReached, LoadShares
 from hms_cache.call_context import call_context
 from hms_cache.server import connection
-from hms_cache.server.shares import Turns
+from hms_cache.server.fairness import RoundRobin
 from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.fair_threads import FairThreads
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -53,8 +53,8 @@ def come_from(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes connections appear to come from these addresses in turn: the loopback interface has one of IPv6."""
 
     def use(*addresses: str) -> None:
-        turns = cycle(addresses)
-        monkeypatch.setattr(connection, "address_of", lambda _: next(turns))
+        round_robin = cycle(addresses)
+        monkeypatch.setattr(connection, "address_of", lambda _: next(round_robin))
 
     return use
 
@@ -148,14 +148,14 @@ def test_turns_of_the_loop_are_shared_by_networks() -> None:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def run_turn(self) -> None:
+        def run_slice(self) -> None:
             done.append(self.name)
 
     async def run() -> None:
-        turns = Turns(asyncio.get_running_loop(), network_of=client_networks(64))
+        round_robin = RoundRobin(asyncio.get_running_loop(), network_of=client_networks(64))
         for number in range(3):
-            turns.later(f"2001:db8:1:2::{number}", Waiting("crowd"))
-        turns.later(OTHER, Waiting("other"))
+            round_robin.later(f"2001:db8:1:2::{number}", Waiting("crowd"))
+        round_robin.later(OTHER, Waiting("other"))
         while len(done) < 4:
             await asyncio.sleep(0)
 

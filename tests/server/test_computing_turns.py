@@ -13,7 +13,7 @@ import hms_cache.store.engine.drivers.mysql_driver
 import hms_cache.store.engine.drivers.postgresql_driver
 from hms_cache.computing import Turns
 from hms_cache.server import thread_pool
-from hms_cache.server.method_pools import BY_TURNS, PoolName
+from hms_cache.server.method_pools import SCHEDULED_POOLS, PoolName
 from hms_cache.store.engine import work_units
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_write
@@ -240,7 +240,7 @@ def test_calls_that_follow_each_other_keep_nobody_waiting_for_long() -> None:
     assert ended.is_set()
 
 
-@pytest.mark.parametrize("name", [name for name in PoolName if name not in BY_TURNS])
+@pytest.mark.parametrize("name", [name for name in PoolName if name not in SCHEDULED_POOLS])
 def test_calls_of_other_pools_go_first(name: PoolName, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(NEVER_S, NEVER_S)
     monkeypatch.setattr(thread_pool, "turns", turns)
@@ -268,13 +268,13 @@ def test_calls_of_other_pools_go_first(name: PoolName, monkeypatch: pytest.Monke
 def test_pools_of_reads_take_turns_and_no_other_waits_for_one(name: PoolName, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(NEVER_S)
     monkeypatch.setattr(thread_pool, "turns", turns)
-    pool = thread_pool.ThreadPool(1, name.value, uses_turns=name in BY_TURNS)
+    pool = thread_pool.ThreadPool(1, name.value, uses_turns=name in SCHEDULED_POOLS)
     pool.start()
     answered = threading.Event()
     try:
         with turns.held_turn():
             assert pool.submit(answered.set, "call")
-            if name in BY_TURNS:
+            if name in SCHEDULED_POOLS:
                 wait_until_queued(turns, 1)
                 assert not answered.is_set()
             else:
@@ -283,7 +283,7 @@ def test_pools_of_reads_take_turns_and_no_other_waits_for_one(name: PoolName, mo
     finally:
         pool.close()
         pool.join(MAX_WAIT_S)
-    assert BY_TURNS == {PoolName.READS, PoolName.HEAVY}
+    assert SCHEDULED_POOLS == {PoolName.READS, PoolName.HEAVY}
 
 
 def test_a_server_gives_turns_to_the_threads_of_its_reads(

@@ -237,15 +237,15 @@ def test_many_silent_connections_are_looked_at_a_few_at_a_time(serve: Serve, mon
 def test_the_time_of_a_message_is_its_clients(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that decodes slowly closes no honest client because of it."""
     server = serve(**{"server.message_timeout_s": 3.0})  # a busy machine may keep the client for a second
-    run_turn, turns = Connection.run_turn, []
+    run_slice, turns = Connection.run_slice, []
 
     def slow(connection: Connection) -> None:
         turns.append(connection)
         if len(turns) <= 10:  # more than two time-outs
             time.sleep(0.7)
-        run_turn(connection)
+        run_slice(connection)
 
-    monkeypatch.setattr(Connection, "run_turn", slow)
+    monkeypatch.setattr(Connection, "run_slice", slow)
     names = [f"p={number}" for number in range(60_000)]
     with pytest.raises(NoSuchObjectException, match=r"nope table not found"):
         server.link().call("get_partitions_by_names", db_name="default", tbl_name="nope", names=names)

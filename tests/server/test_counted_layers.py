@@ -225,7 +225,7 @@ def test_who_holds_too_much_is_told(waiting: Waiting, tmp_path: Path) -> None:
             assert bool(aborted) != bool(told)
         assert budget.disconnected == 1 and budget.used_bytes == 0
         while bench.waiting:
-            bench.waiting.popleft().run_turn()
+            bench.waiting.popleft().run_slice()
         bench.layer.connection_lost(None)
         assert budget.used_bytes == 0
 

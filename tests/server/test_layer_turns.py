@@ -20,8 +20,8 @@ import pytest
 from hms_cache.event_loops import ClientTimer
 from hms_cache.server import layer as layer_module
 from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.fairness import SLICE_S, RoundRobin, Waiter
 from hms_cache.server.layer import FIRST_PIECE_BYTES, Layer
-from hms_cache.server.shares import SLICE_S, Turns, Waiter
 from hms_cache.server.transports import http as http_module
 from hms_cache.server.transports.http import HttpLimits, HttpPort
 from hms_cache.server.transports.plain_calls import refusal_of_plain_call
@@ -104,10 +104,10 @@ class Bench:
 
     slice_s = SLICE_S
 
-    def __init__(self, protect: Callable[[Upper, Turns], Layer]) -> None:
+    def __init__(self, protect: Callable[[Upper, RoundRobin], Layer]) -> None:
         self.waiting: deque[Waiter] = deque()
         self.upper, self.socket = Upper(), Socket()
-        self.layer = protect(self.upper, cast(Turns, self))
+        self.layer = protect(self.upper, cast(RoundRobin, self))
         self.layer.connection_made(cast(asyncio.Transport, self.socket))
 
     def later(self, _address: str, waiter: Waiter) -> None:
@@ -119,7 +119,7 @@ class Bench:
         while self.waiting:
             before = len(self.upper.received)
             assert not self.socket.is_read, "what comes meanwhile would have no limit"
-            self.waiting.popleft().run_turn()
+            self.waiting.popleft().run_slice()
             handed.append(len(self.upper.received) - before)
         return handed
 
@@ -142,7 +142,9 @@ def http_body() -> tuple[Bench, bytes]:
         BufferBudget(1 << 24, lambda: 0.0),
     )
     head = b"POST /metastore HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
-    return Bench(lambda upper, turns: port.protect(cast(Any, lambda: upper), turns)), head + b"1\r\nx\r\n" * ITEMS
+    return Bench(
+        lambda upper, round_robin: port.protect(cast(Any, lambda: upper), round_robin)
+    ), head + b"1\r\nx\r\n" * ITEMS
 
 
 class TlsClient:
@@ -259,14 +261,18 @@ def http_over_tls(authority: Authority) -> Bench:
         HttpLimits(1 << 15, 1 << 20, LIMIT_S),
         BufferBudget(1 << 24, lambda: 0.0),
     )
-    return Bench(lambda upper, turns: port.protect(cast(Any, http.protect(cast(Any, lambda: upper), turns)), turns))
+    return Bench(
+        lambda upper, round_robin: port.protect(
+            cast(Any, http.protect(cast(Any, lambda: upper), round_robin)), round_robin
+        )
+    )
 
 
 def sasl_over_tls(authority: Authority) -> Bench:
     """The negotiation has begun."""
     port = tls_port(authority)
     sasl = SaslPort({}, LIMIT_S, LIMIT_S, 1 << 20, BufferBudget(1 << 24, lambda: 0.0))
-    return Bench(lambda upper, turns: port.protect(sasl.protect(upper, turns), turns))
+    return Bench(lambda upper, round_robin: port.protect(sasl.protect(upper, round_robin), round_robin))
 
 
 def frames_over_tls(authority: Authority) -> Bench:
@@ -313,7 +319,7 @@ def test_the_time_of_a_client_stands_still_while_what_it_sent_waits_below(
         await thrice_the_time()
         assert not aborted, "its part was done"
         while bench.waiting:
-            bench.waiting.popleft().run_turn()
+            bench.waiting.popleft().run_slice()
         await thrice_the_time()
         is_refused = bool(bench.socket.sent)
         assert bool(aborted) or is_refused, "it goes on then"

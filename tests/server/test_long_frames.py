@@ -101,7 +101,7 @@ def test_others_are_answered_while_a_long_frame_is_unwrapped(
     long = connect(server, realm)
     held = Held(monkeypatch)
     handed: list[int] = []
-    upper = sasl_module.SaslLayer.run_turn
+    upper = sasl_module.SaslLayer.run_slice
 
     def counted(layer: Any) -> None:
         before = len(layer._clear) if layer._clear is not None else 0
@@ -109,7 +109,7 @@ def test_others_are_answered_while_a_long_frame_is_unwrapped(
         if before:
             handed.append(before - (len(layer._clear) if layer._clear is not None else 0))
 
-    monkeypatch.setattr(sasl_module.SaslLayer, "run_turn", counted)
+    monkeypatch.setattr(sasl_module.SaslLayer, "run_slice", counted)
     sent = threading.Thread(
         target=lambda: long.sock.sendall(
             # A call before it and one after it, to check the order of the replies.
@@ -227,7 +227,7 @@ def test_a_long_reply_is_wrapped_by_turns_and_what_is_written_after_it_comes_aft
         turns = 0
         while bench.waiting:
             before = len(protection.wrapped)
-            bench.waiting.popleft().run_turn()
+            bench.waiting.popleft().run_slice()
             turns += 1
             assert len(protection.wrapped) - before == 1, "a token in a turn"
         assert turns >= 1_000_005 // (16 * 1024) and max(protection.wrapped) <= 16 * 1024
@@ -247,12 +247,12 @@ def test_a_client_that_takes_nothing_has_little_wrapped_for_it() -> None:
         layer.write(b"x" * 1_000_000)
         layer.pause_writing()
         for _ in range(len(bench.waiting)):
-            bench.waiting.popleft().run_turn()
+            bench.waiting.popleft().run_slice()
         assert not bench.waiting and protection.wrapped == [], "nothing is wrapped that cannot be sent"
         layer.resume_writing()
         assert writable.states == ["paused"], "the connection may write when all is wrapped"
         while bench.waiting:
-            bench.waiting.popleft().run_turn()
+            bench.waiting.popleft().run_slice()
         assert sum(protection.wrapped) == 1_000_000 and writable.states == ["paused", "resumed"]
         bench.layer.connection_lost(None)
 
@@ -269,7 +269,7 @@ def test_a_connection_closes_after_the_whole_reply() -> None:
         layer.close()
         assert layer.is_closing() and not closed
         while bench.waiting:
-            bench.waiting.popleft().run_turn()
+            bench.waiting.popleft().run_slice()
         assert closed == [300_000]
         bench.layer.connection_lost(None)
 
@@ -289,7 +289,7 @@ def test_frames_keep_their_order_and_the_clients_end_comes_last(lengths: tuple[i
             await asyncio.sleep(0)
             while bench.waiting:
                 before = len(bench.upper.received)
-                bench.waiting.popleft().run_turn()
+                bench.waiting.popleft().run_slice()
                 assert len(bench.upper.received) - before <= 128 * 1024
             if bench.upper.ended_after is not None:
                 break
@@ -318,7 +318,7 @@ def test_what_is_written_while_a_frame_is_unwrapped_waits_for_it(monkeypatch: py
         content = b"x" * (2 * INLINE_BYTES)
         bench.layer.data_received(struct.pack("!I", len(content)) + content)
         while bench.waiting:
-            bench.waiting.popleft().run_turn()
+            bench.waiting.popleft().run_slice()
         await asyncio.get_running_loop().run_in_executor(None, began.wait, 60)
         cast(Any, bench.layer).write(b"reply")
         assert not bench.waiting and protection.wrapped == []
@@ -326,7 +326,7 @@ def test_what_is_written_while_a_frame_is_unwrapped_waits_for_it(monkeypatch: py
         while len(bench.upper.received) < len(content):
             await asyncio.sleep(0.001)
             while bench.waiting:
-                bench.waiting.popleft().run_turn()
+                bench.waiting.popleft().run_slice()
         assert protection.wrapped == [5] and frames[0][4:] == b"reply"
         bench.layer.connection_lost(None)
 
@@ -341,14 +341,14 @@ def test_bytes_of_long_frames_count_and_are_given_back() -> None:
         data = struct.pack("!I", len(content)) + content
         bench.layer.data_received(data[:2_000_000])
         while bench.waiting:
-            bench.waiting.popleft().run_turn()
+            bench.waiting.popleft().run_slice()
         assert budget.used_bytes == 2_000_000
         bench.layer.data_received(data[2_000_000:])
         most = 0
         while len(bench.upper.received) < len(content):
             await asyncio.sleep(0.001)
             while bench.waiting:
-                bench.waiting.popleft().run_turn()
+                bench.waiting.popleft().run_slice()
                 most = max(most, budget.used_bytes)
         assert most >= 3_000_000 - PIECE_BYTES and budget.used_bytes == 0
         bench.layer.connection_lost(None)
@@ -366,13 +366,13 @@ def test_no_frame_is_unwrapped_for_who_has_gone(monkeypatch: pytest.MonkeyPatch)
         while not bench.upper.received:
             await asyncio.sleep(0.001)
             for _ in range(len(bench.waiting)):
-                bench.waiting.popleft().run_turn()
+                bench.waiting.popleft().run_slice()
                 if bench.upper.received:
                     break
         bench.layer.connection_lost(None)
         received = len(bench.upper.received)
         while bench.waiting:
-            bench.waiting.popleft().run_turn()
+            bench.waiting.popleft().run_slice()
         assert len(bench.upper.received) == received < len(content)
 
     asyncio.run(read())
@@ -418,13 +418,13 @@ def test_frames_of_all_lengths_arrive_and_replies_leave_in_order(
                     layer.eof_received()
                 moved = bool(bench.waiting)
                 if bench.waiting:
-                    bench.waiting.popleft().run_turn()
+                    bench.waiting.popleft().run_slice()
                 await asyncio.sleep(0.0005 if layer._unwrapping_bytes else 0)
                 idle = 0 if moved or layer._unwrapping_bytes or position < len(data) else idle + 1
                 if layer._closing:
                     break
             while bench.waiting and not layer._closing:
-                bench.waiting.popleft().run_turn()
+                bench.waiting.popleft().run_slice()
             good = contents if bad is None or bad >= len(contents) else contents[:bad]
             if bad is None or bad >= len(contents):
                 assert bench.upper.received == b"".join(good)

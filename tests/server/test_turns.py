@@ -6,24 +6,26 @@ import asyncio
 from time import perf_counter
 from typing import ClassVar
 
-from hms_cache.server.shares import SHORT_SLICE_S, SLICE_S, TURN_S, Turns
+from hms_cache.server.fairness import ROUND_S, SHORT_SLICE_S, SLICE_S, RoundRobin
 
 
 class Long:
     """Has this many slices of work, each as long as a whole turn."""
 
-    def __init__(self, turns: Turns, address: str, slices: int, done: list[tuple[int, str]], turn: list[int]) -> None:
-        self.turns, self.address, self.slices, self.done, self.turn = turns, address, slices, done, turn
-        turns.later(address, self)
+    def __init__(
+        self, round_robin: RoundRobin, address: str, slices: int, done: list[tuple[int, str]], turn: list[int]
+    ) -> None:
+        self.round_robin, self.address, self.slices, self.done, self.turn = round_robin, address, slices, done, turn
+        round_robin.later(address, self)
 
-    def run_turn(self) -> None:
+    def run_slice(self) -> None:
         self.done.append((self.turn[0], self.address))
-        end_s = perf_counter() + TURN_S
+        end_s = perf_counter() + ROUND_S
         while perf_counter() < end_s:
             pass
         self.slices -= 1
         if self.slices:
-            self.turns.later(self.address, self)
+            self.round_robin.later(self.address, self)
 
 
 def test_a_turn_of_the_loop_has_one_slice_and_addresses_alternate() -> None:
@@ -31,7 +33,7 @@ def test_a_turn_of_the_loop_has_one_slice_and_addresses_alternate() -> None:
 
     async def run() -> list[tuple[int, str]]:
         loop = asyncio.get_running_loop()
-        turns = Turns(loop)
+        round_robin = RoundRobin(loop)
         done: list[tuple[int, str]] = []
         turn = [0]
 
@@ -41,8 +43,8 @@ def test_a_turn_of_the_loop_has_one_slice_and_addresses_alternate() -> None:
 
         loop.call_soon(count)
         for _ in range(100):
-            Long(turns, "crowd", 1, done, turn)
-        Long(turns, "one", 5, done, turn)
+            Long(round_robin, "crowd", 1, done, turn)
+        Long(round_robin, "one", 5, done, turn)
         while len(done) < 105:
             await asyncio.sleep(0)
         return done
@@ -58,15 +60,15 @@ def test_slices_are_short_while_calls_are_on_their_way() -> None:
     class Slices(Long):
         found: ClassVar[list[float]] = []
 
-        def run_turn(self) -> None:
-            self.found.append(self.turns.slice_s)
+        def run_slice(self) -> None:
+            self.found.append(self.round_robin.slice_s)
             busy[0] = not busy[0]
-            super().run_turn()
+            super().run_slice()
 
     async def run() -> None:
-        turns = Turns(asyncio.get_running_loop(), lambda: busy[0])
+        round_robin = RoundRobin(asyncio.get_running_loop(), lambda: busy[0])
         done: list[tuple[int, str]] = []
-        Slices(turns, "one", 4, done, [0])
+        Slices(round_robin, "one", 4, done, [0])
         while len(done) < 4:
             await asyncio.sleep(0)
 

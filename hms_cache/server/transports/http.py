@@ -22,9 +22,9 @@ from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError, Identity
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.fairness import RoundRobin
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.session import CLAIMED_USER, IDENTITY
-from hms_cache.server.shares import Turns
 from hms_cache.server.transports.fair_threads import FairThreads
 from hms_cache.server.transports.http_requests import Requests, leads_to, problem_of
 from hms_cache.server.transports.plain_calls import refusal_of_plain_call
@@ -89,9 +89,9 @@ class HttpPort(Handshakes):
         self.buffers = buffers
         self.threads = FairThreads(CHECK_THREADS, "hms-jwt", network_of)
 
-    def protect(self, connect: Callable[[], Caller], turns: Turns) -> HttpLayer:
+    def protect(self, connect: Callable[[], Caller], round_robin: RoundRobin) -> HttpLayer:
         """The protocol for a new socket; `connect` creates a connection for each user on it."""
-        return HttpLayer(connect, self, turns)
+        return HttpLayer(connect, self, round_robin)
 
     def close(self) -> None:
         """Verifies no more tokens. Requests that wait for this are not answered."""
@@ -141,8 +141,8 @@ class HttpLayer(Layer):
 
     _upper: Caller
 
-    def __init__(self, connect: Callable[[], Caller], port: HttpPort, turns: Turns) -> None:
-        super().__init__(turns, port.buffers)
+    def __init__(self, connect: Callable[[], Caller], port: HttpPort, round_robin: RoundRobin) -> None:
+        super().__init__(round_robin, port.buffers)
         self._connect = connect
         self._port = port
         self._loop = asyncio.get_running_loop()
@@ -241,14 +241,14 @@ class HttpLayer(Layer):
         elif self._ended and not self._closing:
             self.close()
 
-    def run_turn(self) -> None:
+    def run_slice(self) -> None:
         """Continues with received bytes."""
         self._queued = False
         self._let_go("turn")
         if not self._closing:
             self._go_on()
         if not self._queued:
-            self._follow_turns()
+            self._follow_slices()
 
     def upper_waits(self) -> None:
         """The received bytes get no reply: they are a one-way call, or not a whole call."""
@@ -326,7 +326,7 @@ class HttpLayer(Layer):
 
     def _process_events(self) -> None:
         """Runs at most for one slice: a chunk of a body takes about ten microseconds, and may be one byte long."""
-        end_s = perf_counter() + self._turns.slice_s
+        end_s = perf_counter() + self._round_robin.slice_s
         while not self._checking and not self._closing and not self._queued:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
@@ -357,7 +357,7 @@ class HttpLayer(Layer):
                     self._hold("ahead")  # otherwise a client that does not wait would fill the buffer
                 return
             if perf_counter() >= end_s and not self._checking and not self._closing:
-                self._wait_for_turn()
+                self._wait_for_slice()
 
     def _begin(self, request: h11.Request) -> None:
         self._awaited = True
@@ -557,7 +557,7 @@ class HttpLayer(Layer):
         """A running call has its own time limit, and an incomplete call that of messages. This one is for bodies of
         which nothing has arrived yet, or which do not end with their call."""
         self._timer = None
-        if self._upper.has_other_limit() or not self._is_done_with_what_came() or self.waits_for_turn:
+        if self._upper.has_other_limit() or not self._is_done_with_what_came() or self.waits_for_slice:
             self._watch_request()
             return
         text = f"no whole body within {self._port.limits.message_timeout_s:g} s (setting server.message_timeout_s)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thrift.Thrift import TApplicationException
 
-from hms_cache.server.shares import SLICE_S
+from hms_cache.server.fairness import SLICE_S
 from hms_cache.wire import MessageReader, WireError, encode_exception
 
 _LARGEST_REQUEST_BYTES = 64 * 1024

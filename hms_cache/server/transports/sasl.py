@@ -12,9 +12,9 @@ from typing import Any, cast
 from hms_cache.authentication.mechanism import AuthenticationError, Identity, Mechanism, SecurityLayer
 from hms_cache.authentication.negotiation import BAD, ERROR, START, Negotiation
 from hms_cache.server.buffers import BufferBudget, Holder
+from hms_cache.server.fairness import RoundRobin
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.session import IDENTITY
-from hms_cache.server.shares import Turns
 from hms_cache.server.transports.fair_threads import FairThreads
 from hms_cache.server.transports.plain_calls import refusal_of_plain_call
 
@@ -86,9 +86,9 @@ class SaslPort(Handshakes):
         self.threads = FairThreads(STEP_THREADS, "hms-sasl", network_of)
         self.unwrapping = FairThreads(UNWRAP_THREADS, "hms-unwrap", network_of)
 
-    def protect(self, upper: asyncio.Protocol, turns: Turns) -> SaslLayer:
+    def protect(self, upper: asyncio.Protocol, round_robin: RoundRobin) -> SaslLayer:
         """The protocol for a new socket. It hands to `upper` what an authenticated client sends."""
-        return SaslLayer(upper, self, turns)
+        return SaslLayer(upper, self, round_robin)
 
     def close(self) -> None:
         """Takes no more steps. Clients that wait for one get no answer."""
@@ -102,7 +102,7 @@ class _Sender:
     def __init__(self, layer: SaslLayer) -> None:
         self._layer = layer
 
-    def run_turn(self) -> None:
+    def run_slice(self) -> None:
         """Wraps a slice of them."""
         self._layer.send_slice()
 
@@ -112,8 +112,8 @@ class SaslLayer(Layer):
 
     _upper: asyncio.Protocol
 
-    def __init__(self, upper: asyncio.Protocol, port: SaslPort, turns: Turns) -> None:
-        super().__init__(turns, port.buffers)
+    def __init__(self, upper: asyncio.Protocol, port: SaslPort, round_robin: RoundRobin) -> None:
+        super().__init__(round_robin, port.buffers)
         self._upper = upper
         self._port = port
         self._loop = asyncio.get_running_loop()
@@ -217,13 +217,13 @@ class SaslLayer(Layer):
         self._unsent.append(memoryview(data))
         self._unsent_bytes += len(data)
         self._notify_upper()
-        self._send_by_turns()
+        self._send_in_slices()
 
     def send_slice(self) -> None:
         """Wraps and sends waiting bytes, for one slice at most, and no more than the client takes."""
         self._sends_later = False
         protection = self._protection
-        end_s = perf_counter() + self._turns.slice_s
+        end_s = perf_counter() + self._round_robin.slice_s
         while self._unsent and not self._unwrapping_bytes and not self._lower_paused and not self._lower.is_closing():
             assert protection is not None, "else nothing waits"
             data = self._unsent.popleft()
@@ -236,17 +236,17 @@ class SaslLayer(Layer):
             if perf_counter() >= end_s:
                 break
         if self._unsent:
-            self._send_by_turns()
+            self._send_in_slices()
         elif self._closes_after_sending:
             self._lower.close()
         else:
             self._notify_upper()
 
-    def _send_by_turns(self) -> None:
+    def _send_in_slices(self) -> None:
         is_possible = bool(self._unsent) and not self._unwrapping_bytes and not self._lower_paused
         if is_possible and not self._sends_later:
             self._sends_later = True
-            self._turns.later(self._address, self._sender)
+            self._round_robin.later(self._address, self._sender)
 
     def _notify_upper(self) -> None:
         """Whether the connection may write: not while the client takes nothing, nor while bytes wait here."""
@@ -266,7 +266,7 @@ class SaslLayer(Layer):
     def resume_writing(self) -> None:
         """The client caught up."""
         self._lower_paused = False
-        self._send_by_turns()
+        self._send_in_slices()
         self._notify_upper()
 
     def get_write_buffer_size(self) -> int:
@@ -491,19 +491,19 @@ class SaslLayer(Layer):
         if failure is not None:
             self._bad_frame(str(failure))
             return
-        self._send_by_turns()
+        self._send_in_slices()
         if self._closing:
             return
         if content:
             self._empty_frames = 0
         self._clear = memoryview(content)
         self._charge()
-        self._wait_for_turn()
+        self._wait_for_slice()
 
-    def run_turn(self) -> None:
+    def run_slice(self) -> None:
         """Hands on a piece of a long frame, or processes received bytes."""
         if self._clear is None or self._closing:
-            super().run_turn()
+            super().run_slice()
             return
         self._queued = False
         piece, rest = self._clear[:_HANDED_BYTES], self._clear[_HANDED_BYTES:]
@@ -519,7 +519,7 @@ class SaslLayer(Layer):
             assert self._protection is not None, "it unwrapped the frame"
             self._unwrap(self._protection)
         if not self._unwrapping_bytes and not self._closing:
-            self._wait_for_turn()
+            self._wait_for_slice()
 
     def _is_allowed(self, length: int) -> bool:
         limit = self._port.max_frame_bytes

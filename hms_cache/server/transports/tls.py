@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Any, cast
 
 from hms_cache.server.buffers import BufferBudget, Holder
+from hms_cache.server.fairness import RoundRobin
 from hms_cache.server.layer import Handshakes, Layer, part_from
-from hms_cache.server.shares import Turns
 
 PIECE_BYTES = 256 * 1024
 """Bytes of a reply that are encrypted at once. The rest waits unencrypted until the client has taken these, so that a
@@ -83,9 +83,9 @@ class TlsPort(Handshakes):
         self.answer_plaintext = answer_plaintext
         self.buffers = buffers
 
-    def protect(self, upper: asyncio.Protocol, turns: Turns) -> TlsLayer:
+    def protect(self, upper: asyncio.Protocol, round_robin: RoundRobin) -> TlsLayer:
         """The protocol for a new socket. It hands to `upper` what the client sent in TLS."""
-        return TlsLayer(upper, self, turns)
+        return TlsLayer(upper, self, round_robin)
 
 
 _NOBODY = asyncio.Protocol()
@@ -96,8 +96,8 @@ class TlsLayer(Layer):
 
     _upper: asyncio.Protocol
 
-    def __init__(self, upper: asyncio.Protocol, port: TlsPort, turns: Turns) -> None:
-        super().__init__(turns, port.buffers)
+    def __init__(self, upper: asyncio.Protocol, port: TlsPort, round_robin: RoundRobin) -> None:
+        super().__init__(round_robin, port.buffers)
         self._upper = upper
         self._port = port
         self._incoming = ssl.MemoryBIO()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Protocol
 
-TURN_S = 0.00025
+ROUND_S = 0.00025
 """In each turn of the loop, for all that waits together. A hot read takes a fifth of it."""
 
 
@@ -23,15 +23,15 @@ SLICE_S = 0.00015
 more than a microsecond each, so that a message of them would block the loop for a second."""
 
 
-SHORT_TURN_S = 0.00005
-"""Used instead of `TURN_S` while calls are running: their threads, and requests that wait for a position check, need
+SHORT_ROUND_S = 0.00005
+"""Used instead of `ROUND_S` while calls are running: their threads, and requests that wait for a position check, need
 the interpreter several times, and wait for the end of a slice each time. Not used always, since a slice costs some
 microseconds in addition to what it decodes."""
 
 SHORT_SLICE_S = 0.00004
 
 
-class Shares:
+class ClientLimits:
     """Counts calls that are running or waiting for a thread. Everything runs on the event loop.
 
     Holds one entry for each user and address with such a call: no more than `max_in_flight` and the queues of the
@@ -73,11 +73,11 @@ class Shares:
 class Waiter(Protocol):
     """A connection that has more to decode than one slice."""
 
-    def run_turn(self) -> None:
-        """Does a slice of its work (`Turns.slice_s`), and asks for another turn if there is more. Must not raise."""
+    def run_slice(self) -> None:
+        """Does a slice of its work (`RoundRobin.slice_s`), and requests another if there is more. Must not raise."""
 
 
-class Turns:
+class RoundRobin:
     """Waiters by address: the addresses take turns, and so do the connections of each address. Everything runs on the
     event loop."""
 
@@ -110,8 +110,8 @@ class Turns:
             self._loop.call_soon(self._run)
 
     def _run(self) -> None:
-        turn_s, self.slice_s = (SHORT_TURN_S, SHORT_SLICE_S) if self._others_wait() else (TURN_S, SLICE_S)
-        end_s = perf_counter() + turn_s
+        round_s, self.slice_s = (SHORT_ROUND_S, SHORT_SLICE_S) if self._others_wait() else (ROUND_S, SLICE_S)
+        end_s = perf_counter() + round_s
         waiting = self._waiting
         try:
             while waiting:
@@ -120,7 +120,7 @@ class Turns:
                 waiter = queue.popleft()
                 if queue:
                     waiting[address] = queue
-                waiter.run_turn()
+                waiter.run_slice()
                 if perf_counter() >= end_s:
                     break
         finally:
