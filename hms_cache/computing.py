@@ -49,7 +49,7 @@ class _Part(threading.local):
         self.signal.acquire()
 
 
-class Turns:
+class ThreadScheduler:
     """The turns of a process's threads. `_lock` guards all attributes."""
 
     def __init__(self, slice_s: float = SLICE_S, max_priority_s: float = MAX_PRIORITY_S) -> None:
@@ -71,7 +71,7 @@ class Turns:
         self._part = _Part()
 
     @property
-    def has_turn(self) -> bool:
+    def is_owner(self) -> bool:
         """Whether this thread has the turn."""
         return self._owner == threading.get_ident()
 
@@ -96,7 +96,7 @@ class Turns:
         self.pause()
 
     @contextmanager
-    def held_turn(self) -> Iterator[None]:
+    def slot(self) -> Iterator[None]:
         """Calls `begin` before the block and `end` after it."""
         self.begin()
         try:
@@ -119,7 +119,7 @@ class Turns:
     def first(self) -> Iterator[None]:
         """Marks a call with priority: no turn begins inside the block, for up to `max_priority_s`."""
         with self._lock:
-            self._start_free_turn()
+            self._start_free_slot()
             self._first += 1
             self._first_since_s = time.monotonic()
         try:
@@ -127,7 +127,7 @@ class Turns:
         finally:
             with self._lock:
                 self._first -= 1
-                self._start_free_turn()
+                self._start_free_slot()
 
     def _is_delayed(self, now_s: float) -> bool:
         """Whether a free turn must not begin yet. The caller holds the lock."""
@@ -136,10 +136,10 @@ class Turns:
     def pause(self) -> bool:
         """Ends the turn before this thread waits. Returns whether the thread takes part, and must call `resume`
         afterwards."""
-        if self.has_turn:
+        if self.is_owner:
             with self._lock:
-                if self.has_turn:  # else another thread has just taken it
-                    self._pass_turn()
+                if self.is_owner:  # else another thread has just taken it
+                    self._pass_slot()
         return self._part.participates
 
     def resume(self) -> None:
@@ -160,17 +160,17 @@ class Turns:
         while not part.signal.acquire(timeout=self._slice_s):
             with self._lock:
                 if self._owner is not None and time.monotonic() - self._since_s >= self._slice_s:
-                    self._pass_turn()  # the owner continues without a turn
+                    self._pass_slot()  # the owner continues without a turn
                 else:
-                    self._start_free_turn()
+                    self._start_free_slot()
 
-    def _pass_turn(self) -> None:
+    def _pass_slot(self) -> None:
         """Ends the turn, and starts the next one unless a call with priority runs. The caller holds the lock."""
         self._owner = None
         self._free_since_s = time.monotonic()
-        self._start_free_turn()
+        self._start_free_slot()
 
-    def _start_free_turn(self) -> None:
+    def _start_free_slot(self) -> None:
         """Starts a free turn if a thread waits for it and it need not be delayed. The caller holds the lock."""
         if self._owner is not None:
             return
@@ -194,5 +194,5 @@ class Turns:
             self.resume()
 
 
-turns = Turns()
+scheduler = ThreadScheduler()
 """One for the process, because it has one interpreter."""

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 
-from hms_cache.computing import turns
+from hms_cache.computing import scheduler
 from hms_cache.config import finite_s
 
 _log = logging.getLogger(__name__)
@@ -28,11 +28,11 @@ class BackgroundTask:
     """
 
     def __init__(
-        self, name: str, work: Callable[[], float], *, uses_turns: bool = False, first_pause_s: float = 0.0
+        self, name: str, work: Callable[[], float], *, is_scheduled: bool = False, first_pause_s: float = 0.0
     ) -> None:
-        """`uses_turns`: the thread takes turns with the computing threads of reads (`hms_cache.computing`).
+        """`is_scheduled`: the thread takes turns with the computing threads of reads (`hms_cache.computing`).
         `first_pause_s`: pause between the start and the first call."""
-        self._uses_turns = uses_turns
+        self._is_scheduled = is_scheduled
         self._first_pause_s = first_pause_s
         self._work = work
         self._stopping = threading.Event()
@@ -63,7 +63,7 @@ class BackgroundTask:
         while not self._stopping.is_set():
             self._woken.clear()
             try:
-                with turns.held_turn() if self._uses_turns else nullcontext():
+                with scheduler.slot() if self._is_scheduled else nullcontext():
                     pause_s = self._work()
             except Exception as error:
                 self._log_failure(error)

@@ -147,7 +147,9 @@ def build_caching(
     poller = pollers[0]
     refill = None
     if settings.cache.refill == "recent":
-        refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S, uses_turns=True)
+        refill = BackgroundTask(
+            "hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S, is_scheduled=True
+        )
     events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
     poller.on_resync_due = events.wake
     dumping = None
@@ -167,7 +169,7 @@ def build_caching(
         writes_usage=writes_files,
     )
     background = BackgroundTask(
-        "hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S, uses_turns=True
+        "hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S, is_scheduled=True
     )
     sharing = _sharing(cache, files) if files is not None else None
     rules = settings.cache.include, settings.cache.exclude
@@ -186,7 +188,7 @@ def _memory_files(settings: Settings, directory: Path, metrics: CacheMetrics) ->
 
 def _sharing(cache: Cache, files: MemoryFiles) -> BackgroundTask:
     sharing = BlockSharing(cache.shared, files)
-    return BackgroundTask("hms-shared-memory", lambda: 0.0 if sharing.step() else _REFILL_PAUSE_S, uses_turns=True)
+    return BackgroundTask("hms-shared-memory", lambda: 0.0 if sharing.step() else _REFILL_PAUSE_S, is_scheduled=True)
 
 
 def cache_options(settings: Settings) -> CacheOptions:
@@ -219,7 +221,7 @@ def _show(cache: Cache, metrics: CacheMetrics) -> None:
     metrics.loads.set_function(lambda: cache.loader.loads)
     metrics.discarded_loads.set_function(lambda: cache.loader.discarded)
     metrics.refused_loads.set_function(lambda: cache.loader.refused)
-    metrics.loads_over_client_limit.include(lambda: {(of,): n for of, n in cache.loader.shares.refused.items()})
+    metrics.loads_over_client_limit.include(lambda: {(of,): n for of, n in cache.loader.limits.refused.items()})
     metrics.refills.set_function(lambda: cache.refill.refilled)
     metrics.background_loads.set_function(lambda: cache.background.loaded)
     metrics.background_loads_waiting.set_function(lambda: cache.background.waiting)

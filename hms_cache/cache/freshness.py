@@ -25,7 +25,7 @@ from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.clock import Clock
-from hms_cache.computing import turns
+from hms_cache.computing import scheduler
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import History
 from hms_cache.notifications.poller_status import PollerStatus
@@ -241,7 +241,7 @@ class Freshness:
             return True
         if not wants_proof and self.is_recent():
             return True
-        with turns.waiting():
+        with scheduler.waiting():
             if not wants_proof and self.max_staleness_s == UNLIMITED_STALENESS_S and not self._is_required():
                 return self.apply_up_to(self.floor)
             return self._check_and_apply() and self.may_serve(wants_proof=wants_proof)
@@ -250,7 +250,7 @@ class Freshness:
         """Like `ensure` if no lease holds and proof is wanted: afterwards memory contains all events."""
         if not self.may_serve(wants_proof=True):
             return False
-        with turns.waiting():
+        with scheduler.waiting():
             return self._check_and_apply() and self.may_serve(wants_proof=True)
 
     def _check_and_apply(self) -> bool:

@@ -78,7 +78,7 @@ class MetastoreServer:
                     on_thread_start=on_transaction_thread if name is PoolName.TRANSACTIONS else None,
                     connections=connections,
                     observe_wait=observe_wait,
-                    uses_turns=name in SCHEDULED_POOLS,
+                    is_scheduled=name in SCHEDULED_POOLS,
                     max_large=settings.large_reply_threads if name is PoolName.READS else None,
                 )
                 for name, count in threads.items()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
-from hms_cache.computing import turns
+from hms_cache.computing import scheduler
 from hms_cache.limited_log import LimitedLog
 from hms_cache.metrics.thread_pools import ThreadPoolLoad
 from hms_cache.values import frozen
@@ -148,11 +148,11 @@ class ThreadPool:
         on_thread_start: Callable[[], None] | None = None,
         connections: Connections | None = None,
         observe_wait: Callable[[str, float], None] | None = None,
-        uses_turns: bool = False,
+        is_scheduled: bool = False,
         max_large: int | None = None,
     ) -> None:
         """`on_thread_start` runs first on each thread. `connections`: those that calls use. `observe_wait` gets the
-        name of the pool and the seconds that a call waited for its thread. `uses_turns`: the threads compute in turns
+        name of the pool and the seconds that a call waited for its thread. `is_scheduled`: the threads compute in turns
         (`hms_cache.computing`). `max_large`: number of calls with large replies that run at a time; None: no limit."""
         self.name = name
         self._size = threads
@@ -160,7 +160,7 @@ class ThreadPool:
         self._on_thread_start = on_thread_start
         self._connections = connections
         self._observe_wait = observe_wait
-        self._uses_turns = uses_turns
+        self._is_scheduled = is_scheduled
         self._lock = threading.Lock()
         self._waiting: deque[_Waiting | Group] = deque()
         """Single calls, and groups that have waiting calls and are not being carried out."""
@@ -489,7 +489,7 @@ class ThreadPool:
             done, group = found
             del found  # a waiting thread would keep the last request and its connection
             try:
-                with turns.held_turn() if self._uses_turns else turns.first():
+                with scheduler.slot() if self._is_scheduled else scheduler.first():
                     if group is None or len(done) == 1:
                         done[0].work()
                     elif not group.run([one.member for one in done]):

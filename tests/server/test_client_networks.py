@@ -13,7 +13,7 @@ import pytest
 from thrift.Thrift import TApplicationException
 
 from hms_cache.app.management_protocol import ConnectionLimits
-from hms_cache.cache.warming.load_shares import LoadLimitReached, LoadShares
+from hms_cache.cache.warming.load_limits import LoadLimitReached, LoadLimits
 from hms_cache.call_context import call_context
 from hms_cache.server import connection
 from hms_cache.server.fairness import RoundRobin
@@ -114,17 +114,17 @@ def as_caller() -> Iterator[Callable[[str], None]]:
 
 
 def test_loads(as_caller: Callable[[str], None]) -> None:
-    shares = LoadShares(max_per_address=1, network_of=client_networks(64))
+    limits = LoadLimits(max_per_address=1, network_of=client_networks(64))
     as_caller(ONE)
-    with shares.one_load():
+    with limits.one_load():
         as_caller(SAME)
-        with pytest.raises(LoadLimitReached, match=f"for address {NETWORK}"), shares.one_load():
+        with pytest.raises(LoadLimitReached, match=f"for address {NETWORK}"), limits.one_load():
             pass
         as_caller(OTHER)
-        with shares.one_load():
+        with limits.one_load():
             pass
     as_caller(SAME)
-    with shares.one_load():
+    with limits.one_load():
         pass
 
 

@@ -14,7 +14,7 @@ from hms_cache.cache.reads.own_writes import OwnWrites
 from hms_cache.cache.reads.reading import Reading, ReadModes, ReadObserver
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.background_loads import AT_ONCE_PARTITIONS, BackgroundLoads
-from hms_cache.cache.warming.load_shares import LoadShares
+from hms_cache.cache.warming.load_limits import LoadLimits
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.refill import Refill
 from hms_cache.cache.worker_positions import WorkerSlot
@@ -82,7 +82,7 @@ def build_cache(
         freshness,
         follower.ensure_applied,
         lambda reason: follower.fail(reason),
-        shares=LoadShares(options.max_loads_per_user, options.max_loads_per_address, options.network_of),
+        limits=LoadLimits(options.max_loads_per_user, options.max_loads_per_address, options.network_of),
         may_hold=policy.may_cache,
     )
     background = BackgroundLoads(shared, loader, store, clock, options.load_at_once_partitions)

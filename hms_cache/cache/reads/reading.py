@@ -14,7 +14,7 @@ from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.background_loads import BackgroundLoads, LoadDecision
-from hms_cache.cache.warming.load_shares import LoadLimitReached
+from hms_cache.cache.warming.load_limits import LoadLimitReached
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import LoadRequest
 from hms_cache.call_context import call_context
@@ -397,7 +397,7 @@ class Reading:
             # Its partitions are missing, too, and are loaded with it.
             requested = (*requested, LoadRequest(requested[0].key, Facet.PARTITIONS))
         try:
-            with self.loader.shares.one_load(may_refuse=not call_context.serves_a_write):
+            with self.loader.limits.one_load(may_refuse=not call_context.serves_a_write):
                 return self.loader.load(requested, is_few=is_few)
         except (DatabaseUnavailableError, LoadLimitReached):
             raise

@@ -19,7 +19,7 @@ from hms_cache.cache.entries import STATISTICS, Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.loads import Load
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.warming.load_shares import LoadShares
+from hms_cache.cache.warming.load_limits import LoadLimits
 from hms_cache.cache.warming.loaded_parts import add_part
 from hms_cache.cache.warming.name_list_cooldowns import NameListCooldowns
 from hms_cache.cache.warming.process_memory import SharedParts
@@ -32,7 +32,7 @@ from hms_cache.cache.warming.snapshot_reads import (
     SomeSegments,
 )
 from hms_cache.cache.weights import weight_of
-from hms_cache.computing import turns
+from hms_cache.computing import scheduler
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.snapshots import StoreReads
@@ -63,7 +63,7 @@ class Loader:
         apply: Callable[[int, float], bool],
         report: Callable[[str], None],
         wait_timeout_s: float = 60.0,
-        shares: LoadShares | None = None,
+        limits: LoadLimits | None = None,
         may_hold: Callable[[Facet], bool] = lambda facet: True,
     ) -> None:
         """`apply` brings the position up, however many events are missing; `report` is called with problems that
@@ -82,7 +82,7 @@ class Loader:
         self._running: dict[LoadRequest, list[_Running]] = {}
         self._shared_parts = SharedParts()
         self._may_hold = may_hold
-        self.shares = shares or LoadShares()
+        self.limits = limits or LoadLimits()
         """For loads that a call waits for."""
         self.loads = 0
         self.discarded = 0
@@ -111,7 +111,7 @@ class Loader:
         finally:
             self._end(mine)
         if others:
-            with turns.waiting():
+            with scheduler.waiting():
                 # A load that takes this long is not waited for again.
                 kept = all(other.done.wait(self._wait_timeout_s) for other in others) and kept
         return kept
@@ -208,12 +208,12 @@ class Loader:
         """Applies events until A is at the fence; False if that takes too long."""
         if self._cache.position >= fence:
             return True
-        with turns.waiting():
+        with scheduler.waiting():
             return self._freshness.apply_up_to(fence)
 
     def _wait_for(self, fence: int) -> bool:
         """The same, however many events are missing."""
-        with turns.waiting():
+        with scheduler.waiting():
             return self._apply(fence, self._freshness.apply_timeout_s)
 
     def _has_unlogged(self, found: SnapshotRead) -> bool:

@@ -19,7 +19,7 @@ from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.statistics_by_column import LoadedColumns, partitions_of, weight_of_key
 from hms_cache.cache.warming.name_list_cooldowns import NameListCooldowns
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
-from hms_cache.computing import turns
+from hms_cache.computing import scheduler
 from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.statistics import StatisticsQuery
@@ -208,7 +208,7 @@ def _with_pauses(pages: Iterator[Page]) -> Iterator[Page]:
     began_s = time.monotonic()
     for page in pages:
         yield page
-        with turns.waiting():
+        with scheduler.waiting():
             time.sleep(min(LONGEST_PAUSE_S, PAUSE_SHARE * (time.monotonic() - began_s)))
         began_s = time.monotonic()
 

@@ -34,7 +34,7 @@ from sqlalchemy.pool import QueuePool
 
 from hms_cache.call_context import call_context
 from hms_cache.clock import Clock, SystemClock
-from hms_cache.computing import turns
+from hms_cache.computing import scheduler
 from hms_cache.config.database_url import sqlalchemy_url
 from hms_cache.config.sections import DatabaseSettings
 from hms_cache.errors import ConfigurationError
@@ -322,7 +322,7 @@ class Database:
         if getattr(self._holding, "is_acquired", False):
             raise RuntimeError("this thread holds a database connection already and must not wait for a second one")
         if not places.acquire(blocking=False):
-            with turns.waiting():
+            with scheduler.waiting():
                 came_free = places.acquire(timeout=self.settings.pool_timeout_s)
             if not came_free:
                 raise self._no_connection()

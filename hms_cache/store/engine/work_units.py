@@ -20,7 +20,7 @@ from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_de
 
 from hms_cache.call_context import call_context
 from hms_cache.clock import stored_s
-from hms_cache.computing import turns
+from hms_cache.computing import scheduler
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store import schema
 from hms_cache.store.crash_points import CrashPoint, crash_point
@@ -390,7 +390,7 @@ def _write_once(
     ids = _Ids(database.id_blocks, requested)
     transaction: WriteTransaction | None = None
     try:
-        with turns.holding_locks(), database.writing() as connection:
+        with scheduler.holding_locks(), database.writing() as connection:
             transaction = WriteTransaction(connection, ids, guard)
             try:
                 with waits.attempt():

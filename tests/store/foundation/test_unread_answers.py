@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, Integer, String, bindparam, cast, literal_column, select
 from sqlalchemy.exc import StatementError
 
-from hms_cache.computing import turns
+from hms_cache.computing import scheduler
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import DirectQuery, execute_directly
 from hms_cache.store.engine.drivers import mysql_driver, mysql_rows
@@ -124,7 +124,7 @@ def test_amid_answers_of_postgresql(
     with initialized_database.loading() as connection:
         assert read(connection, "w")
     failing = Failing(lambda: False, at)
-    monkeypatch.setattr(turns, "pause", failing)
+    monkeypatch.setattr(scheduler, "pause", failing)
     try:
         # What was repeated because the connection could not be used further has its answer.
         found = run_read(initialized_database, lambda connection: read(connection, "x"))

@@ -21,7 +21,7 @@ from pymysql.cursors import Cursor
 from pymysql.err import DataError, MySQLError, OperationalError
 from pymysql.protocol import OKPacketWrapper
 
-from hms_cache.computing import turns
+from hms_cache.computing import scheduler
 from hms_cache.store.engine.drivers.mysql_rows import BUFFER_BYTES, BufferedResult
 from hms_cache.store.engine.drivers.mysql_tls import REQUIRE_TLS
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -258,10 +258,10 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
                 if len(sql) >= LARGE_STATEMENT_BYTES // 4:  # a character has at most four bytes
                     sql = self._allowed(sql)
             super()._execute_command(command, sql)
-            if turns.pause():
+            if scheduler.pause():
                 with suppress(OSError):  # the driver's own read fails, too, and raises its error
                     self._rfile.peek(1)
-                turns.resume()
+                scheduler.resume()
         except BaseException as error:
             self._close_unless_answered(error)
             raise

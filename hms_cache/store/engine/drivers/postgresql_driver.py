@@ -16,7 +16,7 @@ from psycopg.generators import fetch_many
 from psycopg.pq import TransactionStatus
 from psycopg.waiting import Ready
 
-from hms_cache.computing import turns
+from hms_cache.computing import scheduler
 
 
 class LimitedConnection(psycopg.Connection[Any]):
@@ -97,10 +97,10 @@ def _limited(exchange: Generator[Any, Any, Any], limit_s: float, answers: int = 
     try:
         awaited = next(exchange)
         while True:
-            is_to_resume = turns.pause()
+            is_to_resume = scheduler.pause()
             ready = yield awaited
             if is_to_resume:
-                turns.resume()
+                scheduler.resume()
             if ready & Ready.R and answers > 1:
                 deadline_s = min(time.monotonic() + limit_s, began_s + answers * limit_s)
             elif not ready and time.monotonic() > deadline_s:

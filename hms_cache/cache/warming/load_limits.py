@@ -18,7 +18,7 @@ class LoadLimitReached(MetaException):
     """The user or address has the maximum number of loads running; the read is refused."""
 
 
-class LoadShares:
+class LoadLimits:
     """Counts the loads that calls run. `_lock` guards all attributes; it is not held while a load runs.
 
     Loads that no call waits for (prewarm, refill, background) are not counted. Holds one entry for each user and
