@@ -218,7 +218,7 @@ def lease_status(sources: AdminSources) -> LeaseStatus | None:
     return LeaseStatus(
         held=sources.cache is not None and sources.cache.freshness.holds_lease(),
         held_for_tables=view.answers_other_tables,
-        remaining_s=round(view.lease_left_s, 3),
+        remaining_s=round(view.lease_remaining_s, 3),
         open_writes=view.intents,
         alarm=view.alarm,
         next_lease_request_in_s=round(membership.next_lease_request_in_s, 3),

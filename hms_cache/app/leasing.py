@@ -113,7 +113,7 @@ def show_unannounced(database: Database, metrics: LeaseMetrics) -> None:
 def _show(membership: Membership, caching: Caching, metrics: LeaseMetrics) -> None:
     state, counts = membership.state, membership.transport.counts
     metrics.members.set_function(lambda: len(membership.rows))
-    metrics.left.set_function(lambda: state.view().lease_left_s)
+    metrics.remaining.set_function(lambda: state.view().lease_remaining_s)
     metrics.is_held.set_function(lambda: float(caching.cache.freshness.holds_lease()))
     metrics.is_held_for_tables.set_function(lambda: float(state.view().answers_other_tables))
     metrics.open_writes.set_function(lambda: state.view().intents)

@@ -121,9 +121,9 @@ class AnswerLoop:
             end_s = min(one.since_s for one in waiting) + MAX_WAIT_S
             if self._first_requested_s is not None and not all(one.answers for one in awaited):
                 end_s = max(end_s, self._first_requested_s + FIRST_MAX_WAIT_S)
-            left_s = end_s - self._now_s()
-            if left_s > 0:
-                return [], left_s
+            remaining_s = end_s - self._now_s()
+            if remaining_s > 0:
+                return [], remaining_s
             for one in awaited:
                 one.is_late = True
         # The caller that is furthest behind comes first, until it has caught up with the others.

@@ -274,8 +274,8 @@ class _Workers:
         _, reading = self._running[process]
         self._awaited = process
         end_s = time.monotonic() + _START_TIMEOUT_S
-        while (left_s := end_s - time.monotonic()) > 0:
-            is_readable, received = self._signals.received_or_readable(reading, left_s)
+        while (remaining_s := end_s - time.monotonic()) > 0:
+            is_readable, received = self._signals.received_or_readable(reading, remaining_s)
             self._handle_signals(received)
             if is_readable or self._is_stopping:
                 self._awaited = 0

@@ -142,8 +142,8 @@ class KeySet:
         """Admits one thread at a time. Raises KeySetError if another one takes too long."""
         with self._turns:
             while self._reading_since_s is not None:
-                left_s = self._reading_since_s + _MAX_WAIT_S - self._now_s()
-                if left_s <= 0 or not self._turns.wait(left_s):
+                remaining_s = self._reading_since_s + _MAX_WAIT_S - self._now_s()
+                if remaining_s <= 0 or not self._turns.wait(remaining_s):
                     raise KeySetError(f"{self._options.url}: no answer for {_MAX_WAIT_S:g} s")
             self._reading_since_s = self._now_s()
         try:

@@ -108,12 +108,12 @@ class PolicyService:
         return found
 
     def _read(self, document: bytes, ends_at_s: float) -> Any:
-        left_s = ends_at_s - time.monotonic()
-        if left_s <= 0:
+        remaining_s = ends_at_s - time.monotonic()
+        if remaining_s <= 0:
             raise UndecidedError("no answer in time")
         # A socket's timeout applies to each read: an answer in small pieces would have no limit. This limit is for all
         # of it.
-        with opened_within(left_s) as sockets, contextlib.closing(self._link(left_s)) as link:
+        with opened_within(remaining_s) as sockets, contextlib.closing(self._link(remaining_s)) as link:
             link._create_connection = sockets.connect
             headers = {"Content-Type": "application/json"}
             token = self._options.token()

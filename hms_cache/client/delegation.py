@@ -144,8 +144,8 @@ def tokens_to_transfer(metastores: Iterable[Metastores]) -> Mapping[Metastores, 
     for one in metastores:
         if isinstance(one.authentication, Kerberos):
             token = _token(one, one.authentication)
-            left_s = _tokens.get(one, (token, 0.0))[1] - time.monotonic()
-            found[one] = TransferredToken(token, time.time() + left_s)
+            remaining_s = _tokens.get(one, (token, 0.0))[1] - time.monotonic()
+            found[one] = TransferredToken(token, time.time() + remaining_s)
     return found
 
 

@@ -111,14 +111,14 @@ def _is_true(value: str | None) -> bool:
 
 def _of_mysql(given: Mapping[str, str], *, is_mariadb: bool) -> Translated:
     found = Translated()
-    left = dict(given)
-    mode = _mysql_mode(left, found, is_mariadb=is_mariadb)
+    remaining = dict(given)
+    mode = _mysql_mode(remaining, found, is_mariadb=is_mariadb)
     if mode == "DISABLED":
         found.options["ssl_mode"] = mode
         return found
     verifies = mode in ("VERIFY_CA", "VERIFY_IDENTITY")
     for store, passwords, option, password_option in _MYSQL_STORES:
-        path = left.pop(store, "").removeprefix("file://").removeprefix("file:")
+        path = remaining.pop(store, "").removeprefix("file://").removeprefix("file:")
         password = next((given[one] for one in passwords if given.get(one)), "")
         if not path or option in found.options:
             continue
@@ -133,21 +133,24 @@ def _of_mysql(given: Mapping[str, str], *, is_mariadb: bool) -> Translated:
     if mode is not None:
         found.options["ssl_mode"] = mode
     for name in ("enabledtlsprotocols", "tlsversions", "enabledsslprotocolsuites"):
-        versions = [version.strip().lower() for version in left.pop(name, "").split(",") if version.strip()]
+        versions = [version.strip().lower() for version in remaining.pop(name, "").split(",") if version.strip()]
         if versions and "tlsv1.2" not in versions:
             found.refused[name] = "only TLS 1.2 and 1.3 are supported: name both, or remove the parameter"
-    for name in left:
+    for name in remaining:
         if name not in _MYSQL_WITHOUT_WEIGHT and name not in _PASSWORDS:
             found.refused[name] = _UNKNOWN
     return found
 
 
-def _mysql_mode(left: dict[str, str], found: Translated, *, is_mariadb: bool) -> str | None:
+def _mysql_mode(remaining: dict[str, str], found: Translated, *, is_mariadb: bool) -> str | None:
     """Returns the mode, and removes the parameters that determine it from ``left``."""
-    named = left.pop("sslmode", "")
-    use, require = left.pop("usessl", None), left.pop("requiressl", None)
-    verify = left.pop("verifyservercertificate", None)
-    trust, no_name = left.pop("trustservercertificate", None), left.pop("disablesslhostnameverification", None)
+    named = remaining.pop("sslmode", "")
+    use, require = remaining.pop("usessl", None), remaining.pop("requiressl", None)
+    verify = remaining.pop("verifyservercertificate", None)
+    trust, no_name = (
+        remaining.pop("trustservercertificate", None),
+        remaining.pop("disablesslhostnameverification", None),
+    )
     if named:
         if named.lower() not in _MODES:
             found.refused["sslmode"] = f"{named} is not a mode: use {', '.join(dict.fromkeys(_MODES.values()))}"
@@ -159,19 +162,19 @@ def _mysql_mode(left: dict[str, str], found: Translated, *, is_mariadb: bool) ->
         return None
     if is_mariadb:
         return "REQUIRED" if _is_true(trust) else "VERIFY_CA" if _is_true(no_name) else "VERIFY_IDENTITY"
-    has_trust = any(name in left for name in ("serversslcert", "trustcertificatekeystoreurl"))
+    has_trust = any(name in remaining for name in ("serversslcert", "trustcertificatekeystoreurl"))
     return "VERIFY_CA" if _is_true(verify) or (verify is None and has_trust) else "REQUIRED"
 
 
 def _of_postgresql(given: Mapping[str, str]) -> Translated:
     found = Translated()
-    left = dict(given)
+    remaining = dict(given)
     for name in _POSTGRESQL_SAME:
-        value = left.pop(name, "")
+        value = remaining.pop(name, "")
         if value:
             found.options[name] = value
-    requested = left.pop("ssl", None)
-    factory = left.pop("sslfactory", "").rpartition(".")[2]
+    requested = remaining.pop("ssl", None)
+    factory = remaining.pop("sslfactory", "").rpartition(".")[2]
     if _is_true(requested) and found.options.get("sslmode", "prefer") in ("disable", "allow", "prefer"):
         # pgjdbc since 42.2.5: ssl=true verifies everything, unless a mode requires less. A mode that allows unencrypted
         # connections is not used.
@@ -188,16 +191,16 @@ def _of_postgresql(given: Mapping[str, str]) -> Translated:
         found.options |= {"sslmode": "verify-full", "sslrootcert": "system"}
     elif factory not in ("", "LibPQFactory", "jdbc4.LibPQFactory"):
         found.refused["sslfactory"] = "Java classes are not supported: use sslmode and sslrootcert"
-    binding = left.pop("channelbinding", "")
+    binding = remaining.pop("channelbinding", "")
     if binding:
         found.options["channel_binding"] = binding
-    encryption = left.pop("gssencmode", "")
+    encryption = remaining.pop("gssencmode", "")
     if encryption:
         found.options["gssencmode"] = encryption
-    authentication = left.pop("requireauth", "")
+    authentication = remaining.pop("requireauth", "")
     if authentication:
         found.options["require_auth"] = authentication
-    for name, value in left.items():
+    for name, value in remaining.items():
         if name not in _POSTGRESQL_WITHOUT_WEIGHT and value:
             found.refused[name] = _UNKNOWN
     return found

@@ -69,7 +69,7 @@ class LeaseView:
     """The state at one time, for display."""
 
     epoch: int | None
-    lease_left_s: float
+    lease_remaining_s: float
     intents: int
     floor: int
     alarm: str
@@ -325,10 +325,10 @@ class LeaseState:
     def view(self) -> LeaseView:
         """The present state."""
         with self._lock:
-            left_s = max(0.0, self._lease_until_s - self.now_s())
+            remaining_s = max(0.0, self._lease_until_s - self.now_s())
             epoch = self._epoch if self._is_joined else None
             answers_others = self.now_s() < self._of_tables[0]
-            return LeaseView(epoch, left_s, len(self._intents), self._floor, self.alarm_reason, answers_others)
+            return LeaseView(epoch, remaining_s, len(self._intents), self._floor, self.alarm_reason, answers_others)
 
     # ---- under the lock ----
 

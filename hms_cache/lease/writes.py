@@ -221,9 +221,9 @@ class LeaseWrites:
             with self.lock:
                 self.lock.wait(RECHECK_INTERVAL_S)
                 missing = self._missing(write, rows)
-        while (left_s := self._not_before_s - self._state.now_s()) > 0:
+        while (remaining_s := self._not_before_s - self._state.now_s()) > 0:
             with self.lock:
-                self.lock.wait(left_s)
+                self.lock.wait(remaining_s)
         with self.lock:
             out = [(row.member, row.epoch) for row in rows if row.lease_ms and self.revocations.is_out(row)]
         if out:

@@ -406,7 +406,7 @@ class LeaseMetrics(_Subsystem):
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
         self.members = self._gauge("lease_members", "Members of the set when they were last read, including this one.")
-        self.left = self._gauge("lease_remaining_seconds", "Remaining time of this member's lease.")
+        self.remaining = self._gauge("lease_remaining_seconds", "Remaining time of this member's lease.")
         self.is_held = self._gauge("lease_held", "1 while all exact reads are answered by lease.")
         self.is_held_for_tables = self._gauge(
             "lease_held_for_tables", "1 while reads of tables that are not being written are answered by lease."

@@ -285,8 +285,8 @@ class Poller:
             with self._condition:
                 answer = self._answer(position, begun_before)
                 while answer is None and self._stepping:
-                    left_s = deadline_s - self._clock.monotonic_s()
-                    if left_s <= 0 or not self._condition.wait(left_s):
+                    remaining_s = deadline_s - self._clock.monotonic_s()
+                    if remaining_s <= 0 or not self._condition.wait(remaining_s):
                         return False
                     answer = self._answer(position, begun_before)
                 if answer is not None:
@@ -310,8 +310,8 @@ class Poller:
         while True:
             with self._condition:
                 while self._stepping and self._last_finished[0] <= begun_before:
-                    left_s = deadline_s - self._clock.monotonic_s()
-                    if left_s <= 0 or not self._condition.wait(left_s):
+                    remaining_s = deadline_s - self._clock.monotonic_s()
+                    if remaining_s <= 0 or not self._condition.wait(remaining_s):
                         return False
                 if self._last_finished[0] > begun_before:
                     break

@@ -22,9 +22,9 @@ class Counts(dict[str, int]):
 
     def decrement(self, address: str) -> None:
         """One less."""
-        left = self.pop(address) - 1
-        if left:
-            self[address] = left
+        remaining = self.pop(address) - 1
+        if remaining:
+            self[address] = remaining
 
 
 class AdmittedConnection(Protocol):

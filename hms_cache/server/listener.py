@@ -291,15 +291,15 @@ class Listener:
         """Asks the system how long each connection has been idle: recording it here would add to each hot call."""
         self._check_some_idle(self._open_connections())
 
-    def _check_some_idle(self, left: list[Connection]) -> None:
+    def _check_some_idle(self, remaining: list[Connection]) -> None:
         timeout_s = self.settings.idle_timeout_s
-        for connection in left[-IDLE_CHECKS_AT_ONCE:]:
+        for connection in remaining[-IDLE_CHECKS_AT_ONCE:]:
             if connection.idle_s() >= timeout_s:
                 self.timeouts["idle"] += 1
                 connection.close()
-        del left[-IDLE_CHECKS_AT_ONCE:]
-        if left:
-            self._idle_check = self.loop.call_later(0.001, self._check_some_idle, left)
+        del remaining[-IDLE_CHECKS_AT_ONCE:]
+        if remaining:
+            self._idle_check = self.loop.call_later(0.001, self._check_some_idle, remaining)
         else:
             self._idle_check = self.loop.call_later(min(max(timeout_s / 10, 0.05), 60.0), self._check_idle)
 

@@ -66,8 +66,8 @@ def waited_for(waits: queue.Queue[float | None]) -> Iterator[float | None]:
     """Ends when the patience is over, at the latest: some tasks wait again every few seconds."""
     end_s = time.monotonic() + MAX_WAIT_S
     with contextlib.suppress(queue.Empty):
-        while (left_s := end_s - time.monotonic()) > 0:
-            yield waits.get(timeout=left_s)
+        while (remaining_s := end_s - time.monotonic()) > 0:
+            yield waits.get(timeout=remaining_s)
 
 
 def test_each_interval_is_waited_for_in_full(tmp_path: Path, waits: queue.Queue[float | None]) -> None:

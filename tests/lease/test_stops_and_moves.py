@@ -53,9 +53,9 @@ def lets_time_pass(member: Member, monkeypatch: pytest.MonkeyPatch) -> Callable[
     writes, now_s = member.membership.writes, member.state.now_s
     wait = writes.lock.wait
 
-    def let_it_pass(left_s: float) -> bool:
+    def let_it_pass(remaining_s: float) -> bool:
         nonlocal passed_s
-        passed_s += left_s
+        passed_s += remaining_s
         return wait(0)
 
     member.state.now_s = writes.revocations._now_s = lambda: now_s() + passed_s

@@ -32,18 +32,18 @@ def sync(
                 target = parts.store.current_event_id()
         except DatabaseUnavailableError as error:
             problem = f"the database does not answer: {error}"
-        left_s = max(0.0, deadline_s - clock.monotonic_s())
+        remaining_s = max(0.0, deadline_s - clock.monotonic_s())
         if target is not None:
             operation.done, operation.total = max(0, parts.poller.applied_position), target
-            if parts.poller.ensure_applied(target, min(left_s, _ATTEMPT_S)):
+            if parts.poller.ensure_applied(target, min(remaining_s, _ATTEMPT_S)):
                 operation.done = target
                 return _reached(parts, subject, target)
             problem = _why_not(parts, target)
         operation.note = problem
-        if left_s <= 0 or operation.cancelled.is_set():
+        if remaining_s <= 0 or operation.cancelled.is_set():
             numbers = {"position": parts.poller.applied_position} | ({} if target is None else {"event_id": target})
             return CommandResult(False, f"not in sync after {wait_s:g} s: {problem}", numbers)
-        operation.cancelled.wait(min(left_s, _PAUSE_S))
+        operation.cancelled.wait(min(remaining_s, _PAUSE_S))
 
 
 def _reached(parts: CommandParts, subject: Subject, target: int) -> CommandResult:

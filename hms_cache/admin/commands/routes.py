@@ -173,11 +173,11 @@ async def merge(streams: list[AsyncIterator[dict[str, Any]]]) -> AsyncIterator[d
 
     tasks = [asyncio.ensure_future(drain(stream)) for stream in streams]
     try:
-        left = len(tasks)
-        while left:
+        remaining = len(tasks)
+        while remaining:
             item = await queue.get()
             if item is None:
-                left -= 1
+                remaining -= 1
             else:
                 yield item
     finally:

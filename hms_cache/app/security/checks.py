@@ -188,10 +188,10 @@ def _check_certificate(findings: Findings, settings: Settings) -> None:
         )
         return
     assert shown is not None
-    left_s = ssl.cert_time_to_seconds(str(shown["notAfter"])) - time.time()
-    if left_s < ENDS_SOON_S:
+    remaining_s = ssl.cert_time_to_seconds(str(shown["notAfter"])) - time.time()
+    if remaining_s < ENDS_SOON_S:
         findings.warning(
-            f"the certificate {file} ends in {left_s / 86400:.0f} days, on {shown['notAfter']}",
+            f"the certificate {file} ends in {remaining_s / 86400:.0f} days, on {shown['notAfter']}",
             "Put a new one in its place and send the server SIGHUP.",
         )
     name = socket.getfqdn().lower()

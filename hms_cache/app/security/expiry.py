@@ -64,14 +64,16 @@ class _End(ABC):
         """Logs once a day if the expiry is near or past. Returns the pause until the next check."""
         ends_s, now_s = self._ends_s, self._clock.monotonic_s()
         if ends_s is not None and now_s - self._reported_s >= DAY_S:
-            left_s = ends_s - self._clock.epoch_s()
-            if left_s < self.soon_s:
+            remaining_s = ends_s - self._clock.epoch_s()
+            if remaining_s < self.soon_s:
                 self._reported_s = now_s
-                if left_s < 0:
+                if remaining_s < 0:
                     _log.error("%s has ended: %s. Put a new one in place, and send SIGHUP", self.what, self.what_then)
                 else:
                     _log.warning(
-                        "%s ends in %d days. Put a new one in its place, and send SIGHUP", self.what, left_s // DAY_S
+                        "%s ends in %d days. Put a new one in its place, and send SIGHUP",
+                        self.what,
+                        remaining_s // DAY_S,
                     )
         return _CHECK_INTERVAL_S
 

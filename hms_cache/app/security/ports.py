@@ -45,10 +45,10 @@ def settings_of_ports(settings: Settings) -> tuple[tuple[str, Settings], ...]:
             qualities = settings.server.listeners[index - 1].quality_of_protection
             section = section.model_copy(update={"quality_of_protection": qualities})
         found.append((name, settings.model_copy(update={"server": server, "authentication": section})))
-    left = sorted(ready - used - ({"jwt"} if settings.admin.jwt_rights_claim else set()))
-    if left:
+    unused = sorted(ready - used - ({"jwt"} if settings.admin.jwt_rights_claim else set()))
+    if unused:
         raise StartupError(
-            f"{_SETTINGS[left[0]]} is set, and no port asks for it",
+            f"{_SETTINGS[unused[0]]} is set, and no port asks for it",
             remedy="Add a port for it, [[server.listeners]], or name it in a port's mechanisms.",
         )
     return tuple(found)

@@ -73,10 +73,10 @@ def received_read(sent: SentRead, files: Sequence[int], memory: MemoryFiles | No
 
     Raises OSError or ValueError if a file cannot be mapped.
     """
-    left = list(map(NewFile, files, sent.names, sent.sizes))
+    remaining = list(map(NewFile, files, sent.names, sent.sizes))
 
     def receive(block: Any) -> PartitionBlock:
-        return _received(block, left, memory) if isinstance(block, _SentBlock) else block
+        return _received(block, remaining, memory) if isinstance(block, _SentBlock) else block
 
     try:
         loaded = [
@@ -86,16 +86,16 @@ def received_read(sent: SentRead, files: Sequence[int], memory: MemoryFiles | No
             for one in sent.read.loaded
         ]
     finally:
-        for new in left:
+        for new in remaining:
             if new.file >= 0:
                 os.close(new.file)
     return replace(sent.read, loaded=loaded)
 
 
-def _received(sent: _SentBlock, left: list[NewFile], memory: MemoryFiles | None) -> PartitionBlock:
-    new = left[sent.file]
+def _received(sent: _SentBlock, remaining: list[NewFile], memory: MemoryFiles | None) -> PartitionBlock:
+    new = remaining[sent.file]
     if memory is not None and not memory.is_paused:
-        left[sent.file] = replace(new, file=-1)  # in any case
+        remaining[sent.file] = replace(new, file=-1)  # in any case
         mapped = memory.adopt(new)
         if mapped is None:
             raise ValueError("a file in memory is not what was sent")

@@ -36,7 +36,7 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]  # untyped
         self._unsent = BytesIO()
         self._clear = memoryview(b"")
         """Unwrapped data that is not read yet."""
-        self._left_bytes = 0
+        self._remaining_bytes = 0
         """Number of bytes of an unprotected message that are not read yet."""
 
     def open(self) -> None:
@@ -51,11 +51,11 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]  # untyped
 
     def read(self, sz: int) -> bytes:
         """Returns at most `sz` bytes, and at least one."""
-        if not self._clear and not self._left_bytes:
+        if not self._clear and not self._remaining_bytes:
             self._next_message()
-        if self._left_bytes:
-            data: bytes = self._socket.read(min(sz, self._left_bytes))
-            self._left_bytes -= len(data)
+        if self._remaining_bytes:
+            data: bytes = self._socket.read(min(sz, self._remaining_bytes))
+            self._remaining_bytes -= len(data)
             return data
         data = bytes(self._clear[:sz])
         self._clear = self._clear[sz:]
@@ -82,13 +82,13 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]  # untyped
             if length > (0x7FFFFFFF if layer is None else MAX_PROTECTED_BYTES):
                 raise TTransportException(TTransportException.SIZE_LIMIT, f"a SASL message has {length} bytes")
             if layer is None:
-                self._left_bytes = length
+                self._remaining_bytes = length
             else:
                 try:
                     self._clear = memoryview(layer.unwrap(self._exactly(length)))
                 except AuthenticationError as error:
                     raise TTransportException(TTransportException.UNKNOWN, f"{error} (from the metastore)") from error
-            if self._left_bytes or self._clear:
+            if self._remaining_bytes or self._clear:
                 return
         raise TTransportException(TTransportException.UNKNOWN, f"{MAX_EMPTY_MESSAGES} consecutive empty SASL messages")
 

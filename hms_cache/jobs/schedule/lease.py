@@ -92,10 +92,10 @@ class Lease:
         unanswered: Exception | None = None
         try:
             while answer.state == LockState.WAITING:
-                left_s = until_s - time.monotonic()
-                if left_s <= 0:
+                remaining_s = until_s - time.monotonic()
+                if remaining_s <= 0:
                     break
-                pause.wait(min(_CHECK_INTERVAL_S, left_s))
+                pause.wait(min(_CHECK_INTERVAL_S, remaining_s))
                 try:
                     answer, unanswered = self._client.call("check_lock", CheckLockRequest(lockid=answer.lockid)), None
                 except GONE:

@@ -196,7 +196,7 @@ def limit_work(work: Iterable[TableWork], max_bytes: int, night: int | None = No
     unit that fails each time, because it is damaged or changes constantly; therefore, with a `night`, the order of
     tables and of their partitions is different each night.
     """
-    left_bytes = max_bytes
+    remaining_bytes = max_bytes
     is_first, is_over = True, False
     postponed = 0
     chance = None if night is None else random.Random(night)
@@ -204,10 +204,10 @@ def limit_work(work: Iterable[TableWork], max_bytes: int, night: int | None = No
         kept: set[int] = set()
         for position, size in _shuffled(list(enumerate(one.chosen_bytes())), chance):
             # In order: small units do not overtake.
-            is_over = is_over or (size > left_bytes and not is_first)
+            is_over = is_over or (size > remaining_bytes and not is_first)
             if is_over:
                 break
-            left_bytes -= size
+            remaining_bytes -= size
             kept.add(position)
             is_first = False
         one.keep(kept)

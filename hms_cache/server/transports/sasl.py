@@ -127,7 +127,7 @@ class SaslLayer(Layer):
         """Bytes received of the negotiation, later those of an incomplete frame."""
         self._head = b""
         """Bytes received of a frame whose length is incomplete."""
-        self._left_bytes = 0
+        self._remaining_bytes = 0
         """Bytes of an unprotected frame that have not arrived: they are handed on as they arrive."""
         self._frame = bytearray()
         """Received parts of an incomplete protected frame."""
@@ -405,7 +405,7 @@ class SaslLayer(Layer):
         if self._protection is not None:
             self._receive_protected(data, self._protection)
             return
-        if not self._head and not self._left_bytes and len(data) >= 4:
+        if not self._head and not self._remaining_bytes and len(data) >= 4:
             length = _LENGTH.unpack_from(data)[0]
             if 0 < length == len(data) - 4 and length <= self._port.max_frame_bytes:
                 self._empty_frames = 0
@@ -414,10 +414,10 @@ class SaslLayer(Layer):
         pieces = []
         position = 0
         while position < len(data):
-            if self._left_bytes:
-                piece = data[position : position + self._left_bytes]
+            if self._remaining_bytes:
+                piece = data[position : position + self._remaining_bytes]
                 self._empty_frames = 0
-                self._left_bytes -= len(piece)
+                self._remaining_bytes -= len(piece)
                 position += len(piece)
                 pieces.append(piece)
                 continue
@@ -425,9 +425,11 @@ class SaslLayer(Layer):
             self._head += data[position : position + missing]
             position += missing
             if len(self._head) == 4:
-                self._left_bytes = _LENGTH.unpack(self._head)[0]
+                self._remaining_bytes = _LENGTH.unpack(self._head)[0]
                 self._head = b""
-                if not self._is_allowed(self._left_bytes) or (not self._left_bytes and self._is_one_too_empty()):
+                if not self._is_allowed(self._remaining_bytes) or (
+                    not self._remaining_bytes and self._is_one_too_empty()
+                ):
                     return
         self._watch_frame(anew=bool(pieces))
         if pieces:
@@ -537,10 +539,10 @@ class SaslLayer(Layer):
 
     def _count_truncated_frame(self, reason: str) -> None:
         """An incomplete frame will not be completed: reported once for a connection."""
-        if self._frame or self._left_bytes or self._head:
+        if self._frame or self._remaining_bytes or self._head:
             self._port.failed("bad_frame", self._address, reason)
             self._frame.clear()
-            self._left_bytes = 0
+            self._remaining_bytes = 0
             self._head = b""
 
     def _bad_frame(self, reason: str) -> None:
@@ -550,7 +552,7 @@ class SaslLayer(Layer):
     def _watch_frame(self, *, anew: bool) -> None:
         """An incomplete frame has a time limit while it can arrive. The message inside an unprotected frame is limited
         by the connection. `anew`: another frame than before."""
-        begun = bool(self._frame or self._head or self._left_bytes) and not self._blocked
+        begun = bool(self._frame or self._head or self._remaining_bytes) and not self._blocked
         if anew or not begun:
             self._stop_timer()
         if begun and self._timer is None and self._port.message_timeout_s and not self._reading_paused:
