@@ -196,7 +196,7 @@ class DigestLayer:
         body = data[:-6]
         if self._open is not None:
             if len(body) % 8:
-                raise AuthenticationError("DIGEST-MD5: a message that is cut off", "bad_message")
+                raise AuthenticationError("DIGEST-MD5: a truncated message", "bad_message")
             opened = _by_pieces(self._open.update, body)
             # The last byte of the padding precedes the code; a wrong one fails with the code, with the same text.
             padding = opened[-11] if len(opened) > 10 else 0

@@ -90,7 +90,7 @@ class GssapiMechanism(Mechanism):
     def _choose(self, response: bytes) -> bytes:
         choice: bytes = self._context.unwrap(response).message
         if len(choice) < 4:
-            raise AuthenticationError("GSSAPI: the choice of a layer is cut off", "bad_message")
+            raise AuthenticationError("GSSAPI: the choice of a layer is truncated", "bad_message")
         layer = choice[0]
         allowed = {QUALITIES[name]: name for name in self._options.qualities}
         if layer not in allowed:

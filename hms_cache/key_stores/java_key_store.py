@@ -134,6 +134,6 @@ class _Reader:
     def _take(self, count: int) -> bytes:
         found = self._content[self._at : self._at + count]
         if len(found) != count:
-            raise KeyStoreError("it is cut off")
+            raise KeyStoreError("it is truncated")
         self._at += count
         return found

@@ -64,7 +64,7 @@ class _Reader:
     def take(self, count: int) -> bytes:
         found = self._content[self.at : self.at + count]
         if len(found) != count:
-            raise KeyStoreError("a serialized object is cut off")
+            raise KeyStoreError("a serialized object is truncated")
         self.at += count
         return found
 

@@ -140,5 +140,5 @@ def _element(content: bytes, at: int) -> tuple[int, int]:
         if not 0 < size <= 4:
             raise KeyStoreError("an entry is damaged")
     if start + length > len(content):
-        raise KeyStoreError("an entry is cut off")
+        raise KeyStoreError("an entry is truncated")
     return length, start + length

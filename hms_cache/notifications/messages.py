@@ -101,5 +101,5 @@ def _unzip(message: str, max_json_bytes: int) -> bytes:
         raise MessageError(f"not gzipped text in base64: {error}") from error
     if not inflater.eof:
         too_long = bool(inflater.unconsumed_tail)
-        raise MessageError(f"more than {max_json_bytes} bytes of JSON" if too_long else "the gzipped text is cut off")
+        raise MessageError(f"more than {max_json_bytes} bytes of JSON" if too_long else "the gzipped text is truncated")
     return text

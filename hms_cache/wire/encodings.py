@@ -205,7 +205,7 @@ def _read_compact_header(data: bytes, start: int) -> Header | int:
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int] | None:
-    """Decode an unsigned 32-bit variable-length integer: (value, position after it), or None if it is cut off.
+    """Decode an unsigned 32-bit variable-length integer: (value, position after it), or None if it is truncated.
 
     Raises MalformedMessage if it has more than 5 bytes.
     """

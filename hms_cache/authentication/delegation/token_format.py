@@ -169,7 +169,7 @@ class Reader:
     def take(self, size: int) -> bytes:
         end = self._position + size
         if size < 0 or end > len(self._data):
-            raise MalformedTokenError("cut off")
+            raise MalformedTokenError("truncated")
         found = self._data[self._position : end]
         self._position = end
         return found

@@ -67,7 +67,7 @@ def _of_writable(data: bytes) -> list[Token]:
 def _of_protobuf(data: bytes) -> list[Token]:
     length, start = _varint(data, 0)
     if start + length > len(data):
-        raise MalformedTokenError("cut off")
+        raise MalformedTokenError("truncated")
     tokens: list[Token] = []
     for number, entry in _fields(data[start : start + length]):
         if number != 1:
@@ -88,7 +88,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
             raise MalformedTokenError("a field has an unexpected type")
         length, position = _varint(data, position)
         if position + length > len(data):
-            raise MalformedTokenError("cut off")
+            raise MalformedTokenError("truncated")
         yield key >> 3, data[position : position + length]
         position += length
 
