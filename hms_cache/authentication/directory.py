@@ -18,8 +18,8 @@ from hms_cache.authentication.directory_filters import (
     search,
 )
 from hms_cache.authentication.mechanism import AuthenticationError
-from hms_cache.cut_connections import cut_after
 from hms_cache.limited_log import LimitedLog
+from hms_cache.socket_deadlines import shutdown_after
 from hms_cache.values import frozen
 
 _logger = logging.getLogger(__name__)
@@ -173,7 +173,7 @@ class Directory:
         answer_to = connection.strategy.get_response
 
         def get_response(*arguments: Any, **options: Any) -> Any:
-            with cut_after(self._options.timeout_s, lambda: [connection.socket] if connection.socket else []):
+            with shutdown_after(self._options.timeout_s, lambda: [connection.socket] if connection.socket else []):
                 return answer_to(*arguments, **options)
 
         connection.strategy.get_response = get_response

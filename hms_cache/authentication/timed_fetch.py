@@ -9,7 +9,7 @@ import urllib.request
 from functools import partial
 from typing import Any
 
-from hms_cache.cut_connections import OpenedSockets, opened_within
+from hms_cache.socket_deadlines import OpenedSockets, opened_within
 
 
 class FetchError(Exception):

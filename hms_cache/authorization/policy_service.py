@@ -23,8 +23,8 @@ from typing import Any
 from hms_cache.authorization.cached_groups import Principal
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, AccessCheck, Action, SecuredObject, UndecidedError
 from hms_cache.batches import batches
-from hms_cache.cut_connections import opened_within
 from hms_cache.limited_log import LimitedLog
+from hms_cache.socket_deadlines import opened_within
 from hms_cache.values import frozen
 
 _logger = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from hms_cache.authentication.servers import Address, thrift_socket
 from hms_cache.client.authentication.values import UNAUTHENTICATED, Authentication
 from hms_cache.client.transports.http import HttpTransport
 from hms_cache.client.transports.sasl import SaslTransport
-from hms_cache.cut_connections import cut_after
 from hms_cache.errors import ConfigurationError
+from hms_cache.socket_deadlines import shutdown_after
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
 
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -65,7 +65,7 @@ def _within(timeout_s: float, socket: TSocket, negotiate: Callable[[], None]) ->
     """Limits the whole negotiation: the socket's own limit applies to each read."""
     ends_at_s = time.monotonic() + timeout_s
     try:
-        with cut_after(timeout_s, lambda: [socket.handle] if socket.handle is not None else []):
+        with shutdown_after(timeout_s, lambda: [socket.handle] if socket.handle is not None else []):
             negotiate()
     except TTransportException as error:
         if time.monotonic() >= ends_at_s or error.type == TTransportException.TIMED_OUT:

@@ -64,7 +64,7 @@ def bound_below(first: str) -> str:
     return f"{first[:-1]}{before}~~~~~~~~" if before.isprintable() else first[:-1]
 
 
-def cut_positions(count: int, most: int, name_at: Callable[[int], str]) -> list[int]:
+def split_positions(count: int, most: int, name_at: Callable[[int], str]) -> list[int]:
     """Positions at which `count` sorted names are cut into ranges of about `most`: the position of each range's first
     name.
 

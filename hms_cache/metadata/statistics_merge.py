@@ -24,7 +24,7 @@ from hms_cache.metadata.statistics_values import (
     Bound,
     ColumnValues,
     StatisticsKind,
-    cut_to_long,
+    clamp_to_long,
     statistics_of,
     values_of,
 )
@@ -227,7 +227,7 @@ def _as_long(value: float) -> int:
     """Java's cast: truncates towards zero, without overflow."""
     if math.isnan(value):
         return 0
-    return cut_to_long(int(value)) if math.isfinite(value) else cut_to_long(1 << 64 if value > 0 else -1 << 64)
+    return clamp_to_long(int(value)) if math.isfinite(value) else clamp_to_long(1 << 64 if value > 0 else -1 << 64)
 
 
 # With sketches

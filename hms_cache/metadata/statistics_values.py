@@ -139,11 +139,11 @@ def statistics_of(column: str, column_type: str, values: ColumnValues) -> ttypes
     readers fail: integers are limited to 64 bits, and a bound that is not a valid decimal is omitted.
     """
     kind = values.kind
-    nulls, distinct = cut_to_long(values.nulls), cut_to_long(values.distinct)
-    longest = cut_to_long(values.maximum_length)
+    nulls, distinct = clamp_to_long(values.nulls), clamp_to_long(values.distinct)
+    longest = clamp_to_long(values.maximum_length)
     member: Any
     if kind is StatisticsKind.BOOLEAN:
-        member = ttypes.BooleanColumnStatsData(cut_to_long(values.trues), cut_to_long(values.falses), nulls)
+        member = ttypes.BooleanColumnStatsData(clamp_to_long(values.trues), clamp_to_long(values.falses), nulls)
     elif kind is StatisticsKind.BINARY:
         member = ttypes.BinaryColumnStatsData(longest, values.average_length, nulls)
     elif kind is StatisticsKind.STRING:
@@ -222,13 +222,13 @@ def _struct_of(kind: StatisticsKind, value: Bound | None) -> Any:
         return decimal_struct(number) if number.is_finite() else None
     if kind is StatisticsKind.DOUBLE:
         return value
-    whole = cut_to_long(int(value))
+    whole = clamp_to_long(int(value))
     if kind is StatisticsKind.DATE:
         return ttypes.Date(whole)
     return ttypes.Timestamp(whole) if kind is StatisticsKind.TIMESTAMP else whole
 
 
-def cut_to_long(value: int) -> int:
+def clamp_to_long(value: int) -> int:
     """The nearest 64-bit integer."""
     return max(min(value, _MAX_LONG), -_MAX_LONG - 1)
 

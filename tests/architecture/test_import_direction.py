@@ -41,7 +41,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
         "values",
         "limited_log",
         "call_context",
-        "cut_connections",
+        "socket_deadlines",
     ),
 )
 #: The innermost ones are small and build on each other.

@@ -362,7 +362,7 @@ class OverAtOnce:
 
 def test_a_connection_that_took_all_of_the_time_is_not_read(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise, a slow answer would never end: the time-out has found nothing to close yet."""
-    monkeypatch.setattr("hms_cache.cut_connections.threading.Timer", OverAtOnce)
+    monkeypatch.setattr("hms_cache.socket_deadlines.threading.Timer", OverAtOnce)
     with pytest.raises(KeySetError, match="connecting took all of the time"):
         KeySet(options_of(issuer)).load()
 

@@ -20,7 +20,7 @@ from hms_cache.cache.partitions.block import BlockParts, PartitionBlock, Rows, i
 from hms_cache.cache.partitions.block_records import WHOLE, RecordTemplate
 from hms_cache.expressions import KeyColumns, PartitionKey
 from hms_cache.expressions.key_columns import KeyColumn
-from hms_cache.metadata.name_ranges import cut_positions
+from hms_cache.metadata.name_ranges import split_positions
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.store.partitions.reads import PartitionRows
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
@@ -320,7 +320,7 @@ class BlockBuilder:
         """Blocks of only the added partitions, of about `most` each, in the order of their names; at least one."""
         order = self._order()
         added = _Added(self)
-        cuts = [*cut_positions(len(order), most, lambda at: self._names[order[at]].decode()), len(order)]
+        cuts = [*split_positions(len(order), most, lambda at: self._names[order[at]].decode()), len(order)]
         return [self._build(added, None, np.zeros(0, np.int64), order[low:high]) for low, high in pairwise(cuts)]
 
     def _order(self) -> list[int]:

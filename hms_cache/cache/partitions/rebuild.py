@@ -14,10 +14,10 @@ from hms_cache.cache.partitions.block import PartitionBlock, Rows
 from hms_cache.cache.partitions.block_builder import BlockBuilder
 from hms_cache.cache.partitions.segment import Segment
 from hms_cache.expressions import PartitionKey as Key
-from hms_cache.metadata.name_ranges import cut_positions
+from hms_cache.metadata.name_ranges import split_positions
 from hms_cache.wire.partition_parts import decode_partition
 
-CUT_ABOVE: Final = 2
+SPLIT_ABOVE: Final = 2
 """A segment larger than this many times its usual size is cut."""
 
 JOIN_BELOW: Final = 4
@@ -60,10 +60,10 @@ class Rebuild:
         builder.add_structs(decode_partition(encoded) for encoded in self.encoded)
         made = builder.build(kept)
         most = segments.SEGMENT_PARTITIONS
-        if len(made) <= CUT_ABOVE * most or not all(one.complete for one in self.of):
+        if len(made) <= SPLIT_ABOVE * most or not all(one.complete for one in self.of):
             self.blocks = [made]
             return
-        cuts = [*cut_positions(len(made), most, made.name), len(made)]
+        cuts = [*split_positions(len(made), most, made.name), len(made)]
         self.blocks = [BlockBuilder(self.keys, made).build(slice(low, high)) for low, high in pairwise(cuts)]
 
     def finished(self) -> list[Segment]:

@@ -17,8 +17,8 @@ from thrift.transport.TTransport import TTransportBase, TTransportException
 from hms_cache.authentication.servers import Address
 from hms_cache.client.authentication.negotiation import shown
 from hms_cache.client.errors import AuthenticationRefusedError
-from hms_cache.cut_connections import cut_after
 from hms_cache.program_version import program_version
+from hms_cache.socket_deadlines import shutdown_after
 
 CONTENT_TYPE = "application/x-thrift"
 
@@ -91,7 +91,7 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]  # untyped
         }
         try:
             self._end_response()
-            with cut_after(self._timeout_s, lambda: [self._socket]):
+            with shutdown_after(self._timeout_s, lambda: [self._socket]):
                 self._http.request("POST", self._address.path, body, headers)
                 self._response = self._http.getresponse()
         except _FAILURES as error:

@@ -27,9 +27,9 @@ from hms_cache.metadata.name_ranges import (
     EVERY_NAME,
     NameRange,
     beginning_with,
-    cut_positions,
     may_begin_range,
     only,
+    split_positions,
 )
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -301,11 +301,11 @@ def test_a_selection_touches_the_segments_of_its_names() -> None:
 def test_cuts_are_at_names_whose_order_databases_agree_on() -> None:
     names = ["a", "a ", "a\x01", "b ", "c", "d"]
     assert [may_begin_range(name) for name in names] == [True, False, False, False, True, True]
-    assert cut_positions(len(names), 1, names.__getitem__) == [0, 4, 5]
-    assert cut_positions(len(names), 2, names.__getitem__) == [0, 4]
-    assert cut_positions(100, 40, lambda at: f"{at:03d}") == [0, 40, 80]
-    assert cut_positions(88, 40, lambda at: f"{at:03d}") == [0, 40]
-    assert cut_positions(0, 40, lambda at: "") == [0]
+    assert split_positions(len(names), 1, names.__getitem__) == [0, 4, 5]
+    assert split_positions(len(names), 2, names.__getitem__) == [0, 4]
+    assert split_positions(100, 40, lambda at: f"{at:03d}") == [0, 40, 80]
+    assert split_positions(88, 40, lambda at: f"{at:03d}") == [0, 40]
+    assert split_positions(0, 40, lambda at: "") == [0]
 
 
 @pytest.mark.parametrize("text", ["", "a", "dt=1/", "\ud7ff", "\U0010ffff", "a\U0010ffff"])

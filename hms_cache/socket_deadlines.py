@@ -11,12 +11,12 @@ from typing import Any
 
 
 @contextlib.contextmanager
-def cut_after(timeout_s: float, sockets: Callable[[], Iterable[socket.socket]]) -> Iterator[None]:
+def shutdown_after(timeout_s: float, sockets: Callable[[], Iterable[socket.socket]]) -> Iterator[None]:
     """Shuts down connections if the block takes longer than `timeout_s`.
 
     :param sockets: returns the sockets to shut down; called on another thread when the time is up.
     """
-    alarm = threading.Timer(timeout_s, _cut, (sockets,))
+    alarm = threading.Timer(timeout_s, _shut_down, (sockets,))
     alarm.daemon = True
     alarm.start()
     try:
@@ -25,7 +25,7 @@ def cut_after(timeout_s: float, sockets: Callable[[], Iterable[socket.socket]]) 
         alarm.cancel()
 
 
-def _cut(sockets: Callable[[], Iterable[socket.socket]]) -> None:
+def _shut_down(sockets: Callable[[], Iterable[socket.socket]]) -> None:
     for sock in sockets():
         with contextlib.suppress(OSError):  # it is closed already
             # The plain socket's method: after that of a TLS socket, data read later would look like text without TLS.
@@ -69,7 +69,7 @@ def opened_within(timeout_s: float) -> Iterator[OpenedSockets]:
     """Provides sockets for a conversation that are shut down after `timeout_s`."""
     sockets = OpenedSockets()
     try:
-        with cut_after(timeout_s, sockets.end):
+        with shutdown_after(timeout_s, sockets.end):
             yield sockets
     finally:
         sockets.close()
