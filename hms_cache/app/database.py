@@ -72,7 +72,7 @@ def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) ->
     given = settings.database
     try:
         database = Database(
-            given.sqlalchemy_url(), given, reserved_places=settings.server.transaction_threads, metrics=metrics
+            given.sqlalchemy_url(), given, reserved_connections=settings.server.transaction_threads, metrics=metrics
         )
         # Until this server becomes a member, if it does.
         database.write_guard = UnannouncedWrites(database, is_set_to_check=settings.cache.exactness == "check")

@@ -70,7 +70,7 @@ def start_lease(
     quick = settings.database.model_copy(
         update={"pool_size": 4, "check_pool_size": 4, "check_timeout_s": check_s, **limits}
     )
-    own = Database(settings.database.sqlalchemy_url(), quick, reserved_places=1, clock=database.clock)
+    own = Database(settings.database.sqlalchemy_url(), quick, reserved_connections=1, clock=database.clock)
     membership = Membership(own, CacheMemory(caching), given.secret.get_secret_value().encode(), given.length_s)
     state = membership.state
 

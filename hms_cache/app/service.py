@@ -360,7 +360,7 @@ class Service:
             operations=self.metrics.operations,
             slow_call_s=self._settings.log.slow_call_s,
             max_connections=max_connections,
-            on_transaction_thread=database.use_reserved_places,
+            on_transaction_thread=database.use_reserved_connections,
             connections=database.thread_connections,
             observe_wait=self.metrics.server.observe_wait,
             authorizer=self._authorizer,

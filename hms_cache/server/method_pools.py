@@ -3,7 +3,7 @@
 Each pool has threads and a queue of its own, so that calls of one kind do not wait behind those of another:
 
 * *transactions* are short, and clients' locks and transactions expire when their heartbeats wait. Their threads take
-  database connections that nobody else can (`Database.use_reserved_places`);
+  database connections that nobody else can (`Database.use_reserved_connections`);
 * *reads* of the catalog;
 * *writes* of the catalog that concern a few objects and move or delete no data;
 * *heavy*: what deletes or moves files, writes many objects in one call, or lists whole catalogs.

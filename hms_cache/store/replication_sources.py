@@ -27,7 +27,7 @@ def is_move_allowed(source: Database, destination: Database) -> bool:
     return not is_source_of_replication(source) and not is_source_of_replication(destination)
 
 
-def check_place_stays(database: Database, table: Table, options: EnvironmentOptions) -> None:
+def check_location_stays(database: Database, table: Table, options: EnvironmentOptions) -> None:
     """Raises InvalidOperationException for ALTER TABLE … SET LOCATION of a managed table or one of its partitions."""
     if options.sets_location and table.tableType == MANAGED_TABLE and is_source_of_replication(database):
         raise InvalidOperationException(

@@ -22,7 +22,7 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import OUTSIDE, FileAccess, log_files_kept
 from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.shared_places import SHARED, partition_places_in_use, places_in_use
+from hms_cache.store.shared_locations import SHARED, locations_in_use, partition_locations_in_use
 from hms_cache.store.transactions.queued_drops import (
     LOCATION,
     dropped_tables,
@@ -123,7 +123,7 @@ def move_drops_along(
             store_properties(connection, entry_id, {**properties, LOCATION: str(moved)})
 
 
-def deletable_places(
+def deletable_locations(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, texts: Sequence[str], *, of_partitions: bool
 ) -> set[str]:
     """The directories of a table, or of its partitions, that a drop with data would delete.
@@ -147,7 +147,7 @@ def deletable_places(
             allowed[text] = found.location
     what = f"{qualified(table.catName, table.dbName, table.tableName)}, or partitions of it, are dropped softly"
     log_files_kept(what, sorted(set(texts) - set(allowed)), OUTSIDE)
-    shared = partition_places_in_use(context, transaction.connection, row, list(allowed.values()))
+    shared = partition_locations_in_use(context, transaction.connection, row, list(allowed.values()))
     log_files_kept(what, sorted(shared, key=str), SHARED)
     return {text for text, location in allowed.items() if location not in shared}
 
@@ -170,7 +170,7 @@ def require_cleanable(context: StoreContext, connection: Connection, request: Co
     reason = None
     if found is None or files.allow_deletion(found.location) is None:
         reason = f"it is {OUTSIDE}"
-    elif places_in_use(context, connection, [found.location]):
+    elif locations_in_use(context, connection, [found.location]):
         reason = SHARED
     if reason is not None:
         raise MetaException(f"No cleaner may delete {text}: {reason}")
@@ -207,7 +207,7 @@ def _queue(
     environment_context: EnvironmentOptions,
 ) -> None:
     texts, of_partitions = [location for _, location in named], any(name is not None for name, _ in named)
-    may_go = deletable_places(context, transaction, row, texts, of_partitions=of_partitions)
+    may_go = deletable_locations(context, transaction, row, texts, of_partitions=of_partitions)
     places = [(name, location) for name, location in named if location in may_go]
     if not places:
         return

@@ -64,7 +64,7 @@ parsed: parsing one takes tens of microseconds, and without a cleaner there may 
 
 
 def waiting_deletions_plan(connection: Connection) -> Plan[list[WaitingDeletion]]:
-    """All such entries, for `release_places`: one query. It has to be sent after the names of the new objects have
+    """All such entries, for `release_locations`: one query. It has to be sent after the names of the new objects have
     been looked up."""
     if not has_table_drops(features_of(connection)):
         return []
@@ -72,15 +72,15 @@ def waiting_deletions_plan(connection: Connection) -> Plan[list[WaitingDeletion]
     return [WaitingDeletion(*row) for row in rows]
 
 
-def release_place(
+def release_location(
     context: StoreContext, connection: Connection, table: Table, place: Location, partition: str | None = None
 ) -> None:
-    """Like `release_places`, for the directory of a table or of one partition, with a query of its own."""
+    """Like `release_locations`, for the directory of a table or of one partition, with a query of its own."""
     waiting = execute_plan(connection, waiting_deletions_plan(connection))
-    release_places(context, connection, table, [(partition, place)], waiting)
+    release_locations(context, connection, table, [(partition, place)], waiting)
 
 
-def release_places(
+def release_locations(
     context: StoreContext,
     connection: Connection,
     table: Table,

@@ -38,7 +38,7 @@ from hms_cache.store.rows.database_rows import (
 )
 from hms_cache.store.rows.storage_descriptor_writes import write_parameters
 from hms_cache.store.schema import DATABASE_PARAMS, DB_PRIVS, DBS, FUNCS, I_SCHEMA, PACKAGES, STORED_PROCS, TBLS
-from hms_cache.store.shared_places import SHARED, places_in_use
+from hms_cache.store.shared_locations import SHARED, locations_in_use
 from hms_cache.store.soft_drops import forget_drops_inside
 from hms_cache.store.tables.drops import drop_tables_of_database
 from hms_cache.store.warehouse import AllowedLocation, Location
@@ -362,7 +362,7 @@ def _plan_deletions(
     """
     changes = context.warehouse.changes(transaction)
     candidates = [each for each in directories if not any(map(each.location.holds, stays))]
-    shared = places_in_use(context, transaction.connection, [each.location for each in candidates])
+    shared = locations_in_use(context, transaction.connection, [each.location for each in candidates])
     log_files_kept(f"database {database.catalogName}.{database.name} is dropped", sorted(shared, key=str), SHARED)
     going = [each for each in candidates if each.location not in shared]
     empty = [each for each in going if spared is not None and each.location.holds(spared)]

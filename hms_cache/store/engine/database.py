@@ -12,7 +12,7 @@ A load's snapshot is that of its first statement on all three databases.
 
 ``pool_size`` limits write and load connections together. A thread waits at most ``pool_timeout_s`` for one, and must
 not ask for a second one: calls that all wait for their second connection would deadlock. Threads of transactions and
-locks have reserved connections (`reserved_places`), so that they do not wait for reads, loads and file operations.
+locks have reserved connections (`reserved_connections`), so that they do not wait for reads, loads and file operations.
 The check engine has a few connections of its own; a thread that holds one waits for nothing else.
 
 SQLite runs in WAL mode with ``synchronous=FULL``: with NORMAL, a power failure may undo an acknowledged commit (P10).
@@ -75,7 +75,7 @@ class Database:
 
     :param url: SQLAlchemy's form or JDBC's; the driver is chosen here (PyMySQL, psycopg, sqlite3).
     :param settings: limits of the connections; its `url` is ignored. The defaults if None.
-    :param reserved_places: connections, in addition to `pool_size`, for threads that called `use_reserved_places`.
+    :param reserved_connections: those in addition to `pool_size`, for threads that called `use_reserved_connections`.
     :raises ConfigurationError: the URL is invalid, or names an in-memory database.
     """
 
@@ -84,7 +84,7 @@ class Database:
         url: str,
         settings: DatabaseSettings | None = None,
         *,
-        reserved_places: int = 8,
+        reserved_connections: int = 8,
         metrics: DatabaseMetrics | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -129,12 +129,12 @@ class Database:
 
         self._features: SchemaFeatures | None = None
         self._in_use = threading.BoundedSemaphore(self.settings.pool_size)
-        self._reserved = threading.BoundedSemaphore(reserved_places)
+        self._reserved = threading.BoundedSemaphore(reserved_connections)
         self.thread_connections = ThreadConnections()
         """Connections in transactions, by the threads that hold them."""
         self._write_turn = threading.BoundedSemaphore(1)
         self._holding = threading.local()
-        places = self.settings.pool_size + reserved_places
+        places = self.settings.pool_size + reserved_connections
         self.check_engine: Engine = self._engine("check", self.settings.check_pool_size)
         self.load_engine: Engine = self._engine("load", places)
         # SQLite has one writer at a time: threads queue for its connection instead of polling the lock of the file.
@@ -245,8 +245,8 @@ class Database:
         with self._slot(self._places()), self._connection(self.load_engine) as connection:
             yield connection
 
-    def use_reserved_places(self) -> None:
-        """Makes this thread take its connections from `reserved_places`."""
+    def use_reserved_connections(self) -> None:
+        """Makes this thread take its connections from `reserved_connections`."""
         self._holding.reserved = True
 
     def _places(self) -> threading.BoundedSemaphore:

@@ -49,7 +49,7 @@ from hms_cache.store.schema import (
     TBL_COL_PRIVS,
     TBL_PRIVS,
 )
-from hms_cache.store.waiting_deletions import WaitingDeletion, release_places, waiting_deletions_plan
+from hms_cache.store.waiting_deletions import WaitingDeletion, release_locations, waiting_deletions_plan
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -111,7 +111,7 @@ def add_partitions(
     if waiting:
         placed = {name: each.sd.location for name, each in new.items() if each.sd is not None and each.sd.location}
         located = ((name, context.warehouse.location(text)) for name, text in placed.items())
-        release_places(context, transaction.connection, table, located, waiting)
+        release_locations(context, transaction.connection, table, located, waiting)
     part_ids = insert_partitions(context, transaction, row, new)
     # After the rows: if another call has taken a name, this one fails before it could undo the other's directory.
     places = _make_directories(context, transaction, requested)

@@ -37,9 +37,9 @@ from hms_cache.store.partitions.altered_statistics import (
     update_basic_statistics,
 )
 from hms_cache.store.partitions.images import StoredPartition, check_belongs, new_image, place_of, read_stored
-from hms_cache.store.partitions.moves import move_directory, release_new_places
+from hms_cache.store.partitions.moves import move_directory, release_new_locations
 from hms_cache.store.partitions.selection import partitions_by_name
-from hms_cache.store.replication_sources import check_place_stays
+from hms_cache.store.replication_sources import check_location_stays
 from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.parameters import (
     accurate_columns,
@@ -76,7 +76,7 @@ def alter_partitions(
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
     if writer.options.sets_location:
         database = require_database(transaction.connection, name_of_table(table).in_database).database
-        check_place_stays(database, table, writer.options)
+        check_location_stays(database, table, writer.options)
     for partition in partitions:
         check_belongs(table, partition)
     names = [naming.name(partition.values) for partition in partitions]
@@ -88,7 +88,7 @@ def alter_partitions(
         (stored[name], new_image(context, table, stored[name].partition, partition, writer.given_write_id))
         for name, partition in zip(names, partitions, strict=True)
     ]
-    release_new_places(context, transaction, table, names, changes)
+    release_new_locations(context, transaction, table, names, changes)
     update_basic_statistics(context, files, table, changes, writer.options)
     drop_outdated_column_statistics(transaction, changes)
     aborted = read_aborted_write_ids(transaction, table, [old for old, _ in changes])

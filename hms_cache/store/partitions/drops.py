@@ -25,12 +25,12 @@ from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import SelectedPartitions, select_by_each, select_for_write
-from hms_cache.store.partitions.shared_directories import places_of_other_partitions
+from hms_cache.store.partitions.shared_directories import locations_of_other_partitions
 from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.shared_places import SHARED, partition_places_in_use
-from hms_cache.store.soft_drops import deletable_places, dropping_txn_id, hide_older_files, queue_dropped_partitions
+from hms_cache.store.shared_locations import SHARED, partition_locations_in_use
+from hms_cache.store.soft_drops import deletable_locations, dropping_txn_id, hide_older_files, queue_dropped_partitions
 from hms_cache.store.transactions.name_changes import drop_partitions_from_transaction_tables
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Partition
@@ -87,7 +87,7 @@ def _drop_softly(
     """Queues the directories for cleaning, and hides their files from a partition that is created in the same place
     later."""
     txn_id = dropping_txn_id(row.table, options, delete_data=False)
-    places = _places_of_no_other(context, transaction, row, rows)
+    places = _locations_of_no_other(context, transaction, row, rows)
     if txn_id > 0:
         queue_dropped_partitions(context, transaction, row, places, txn_id, options)
     write_id = options.write_id
@@ -95,13 +95,13 @@ def _drop_softly(
         changes = context.warehouse.changes(transaction)
         files = FileAccess(context, transaction.connection)
         texts = [text for _, text in places]
-        may_go = deletable_places(context, transaction, row, texts, of_partitions=True)
+        may_go = deletable_locations(context, transaction, row, texts, of_partitions=True)
         for text in texts:
             if text in may_go and (place := files.allow_text(text)) is not None:
                 hide_older_files(changes, place, write_id, "dropped")
 
 
-def _places_of_no_other(
+def _locations_of_no_other(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, rows: PartitionRows
 ) -> list[tuple[str, str]]:
     """Names and locations of the partitions, without locations that a remaining partition uses, too."""
@@ -115,7 +115,7 @@ def _places_of_no_other(
             parsed[text] = warehouse.location(text)
     named = [(name, parsed[text]) for name, text in places if text in parsed]
     root = warehouse.location(row.table.sd.location)
-    shared = places_of_other_partitions(context, transaction.connection, row, root, named)
+    shared = locations_of_other_partitions(context, transaction.connection, row, root, named)
     what = f"partitions of {qualified(row.table.catName, row.table.dbName, row.table.tableName)} are dropped softly"
     log_files_kept(what, sorted(shared, key=str), SHARED)
     return [(name, text) for name, text in places if parsed.get(text) not in shared]
@@ -183,8 +183,8 @@ def plan_data_deletion(
     outside: list[str] = []
     candidates: list[AllowedLocation] = []
     by_name: list[tuple[str, Location]] = []
-    allowed_places = files.allow_texts_by_names([place for _, place in named])
-    for (name, place), allowed in zip(named, allowed_places, strict=True):
+    allowed_locations = files.allow_texts_by_names([place for _, place in named])
+    for (name, place), allowed in zip(named, allowed_locations, strict=True):
         if allowed is None:
             outside.append(place)
             continue
@@ -199,8 +199,8 @@ def plan_data_deletion(
                 break
             above.add(parent)
             parent = parent.parent
-    shared = partition_places_in_use(context, transaction.connection, row, [each.location for each in candidates])
-    shared |= places_of_other_partitions(context, transaction.connection, row, root, by_name)
+    shared = partition_locations_in_use(context, transaction.connection, row, [each.location for each in candidates])
+    shared |= locations_of_other_partitions(context, transaction.connection, row, root, by_name)
     changes.delete_directories_after_commit(
         [each for each in candidates if each.location not in shared], skip_trash=skip_trash
     )

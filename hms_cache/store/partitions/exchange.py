@@ -30,8 +30,8 @@ from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_kinds import require_descriptor
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.shared_places import partition_places_in_use
-from hms_cache.store.waiting_deletions import release_places, waiting_deletions_plan
+from hms_cache.store.shared_locations import partition_locations_in_use
+from hms_cache.store.waiting_deletions import release_locations, waiting_deletions_plan
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException, Partition, Table
 
 
@@ -80,7 +80,7 @@ def exchange_partitions(
         raise MetaException(f"The partition {first} already exists in the table {sent}")
     _require_move_allowed(connection, source.table, destination.table)
     root = context.warehouse.location(destination.table.sd.location)
-    _require_places_by_name(context, source.table, by_name)
+    _require_locations_by_name(context, source.table, by_name)
     for name, partition in by_name.items():
         partition.catName, partition.dbName = destination.table.catName, destination.table.dbName
         partition.tableName = destination.table.tableName
@@ -89,7 +89,7 @@ def exchange_partitions(
         if partition.sd is not None and context.warehouse.manages_files:  # otherwise no files are moved
             partition.sd.location = str(root.child(*name.split("/")))
     _move_directory(context, transaction, source, destination, keys, values)
-    _release_places(context, connection, destination.table, by_name)
+    _release_locations(context, connection, destination.table, by_name)
     delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True))
     insert_partitions(context, transaction, destination, by_name)
     files = _files(context, connection, destination.table, by_name)
@@ -100,7 +100,7 @@ def exchange_partitions(
     return moved
 
 
-def _release_places(
+def _release_locations(
     context: StoreContext, connection: Connection, table: Table, moved: Mapping[str, Partition]
 ) -> None:
     """Makes sure that no cleaner deletes the new directories of the partitions."""
@@ -109,7 +109,7 @@ def _release_places(
         for name, partition in moved.items()
         if partition.sd is not None and partition.sd.location
     ]
-    release_places(context, connection, table, places, execute_plan(connection, waiting_deletions_plan(connection)))
+    release_locations(context, connection, table, places, execute_plan(connection, waiting_deletions_plan(connection)))
 
 
 def _files(
@@ -131,7 +131,7 @@ def _required(found: TableRow | None, name: TableName, role: str) -> TableRow:
     return found
 
 
-def _require_places_by_name(context: StoreContext, source: Table, moved: Mapping[str, Partition]) -> None:
+def _require_locations_by_name(context: StoreContext, source: Table, moved: Mapping[str, Partition]) -> None:
     """Raises MetaException if a partition does not lie where its name says: the directory that is moved would not
     contain its files, and Hive would find no files, or old ones, at the new location."""
     warehouse = context.warehouse
@@ -188,14 +188,14 @@ def _move_directory(
     if not warehouse.manages_files:
         return
     files = FileAccess(context, transaction.connection)
-    old_place = warehouse.location(source.table.sd.location).child(*parts)
-    new_place = warehouse.location(destination.table.sd.location).child(*parts)
-    old, new = files.allow(old_place), files.allow(new_place)
+    old_location = warehouse.location(source.table.sd.location).child(*parts)
+    new_location = warehouse.location(destination.table.sd.location).child(*parts)
+    old, new = files.allow(old_location), files.allow(new_location)
     if old is None or new is None:
-        outside = old_place if old is None else new_place
-        raise MetaException(f"Unable to move data from {old_place} to {new_place}: {outside} is {OUTSIDE}")
-    if partition_places_in_use(context, transaction.connection, source, [old_place]):
-        raise MetaException(f"Unable to move data from {old_place} to {new_place}: other tables lie there, too")
+        outside = old_location if old is None else new_location
+        raise MetaException(f"Unable to move data from {old_location} to {new_location}: {outside} is {OUTSIDE}")
+    if partition_locations_in_use(context, transaction.connection, source, [old_location]):
+        raise MetaException(f"Unable to move data from {old_location} to {new_location}: other tables lie there, too")
     changes = warehouse.changes(transaction)
     if changes.resume_rename(old, new):
         return

@@ -14,16 +14,16 @@ from hms_cache.store.partitions.additions import (
 )
 from hms_cache.store.partitions.images import StoredPartition, place_of
 from hms_cache.store.partitions.selection import partitions_by_name
-from hms_cache.store.partitions.shared_directories import places_of_other_partitions
+from hms_cache.store.partitions.shared_directories import locations_of_other_partitions
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.shared_places import partition_places_in_use
+from hms_cache.store.shared_locations import partition_locations_in_use
 from hms_cache.store.soft_drops import (
     DROPPED,
     hide_older_files,
     remove_interrupted_drop,
 )
-from hms_cache.store.waiting_deletions import release_place, release_places, waiting_deletions_plan
+from hms_cache.store.waiting_deletions import release_location, release_locations, waiting_deletions_plan
 from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -71,39 +71,43 @@ def move_directory(
     if source == goal:
         new.sd.location = str(goal)
         return
-    place, new_place = files.allow(source), files.allow(goal)
+    place, new_location = files.allow(source), files.allow(goal)
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
     if (
         place is None
-        or new_place is None
+        or new_location is None
         or not place.is_below_root
         or source == root
         or root.is_inside(source)
-        or partition_places_in_use(context, transaction.connection, row, [source])
-        or places_of_other_partitions(context, transaction.connection, row, root, [(naming.name(old.values), source)])
+        or partition_locations_in_use(context, transaction.connection, row, [source])
+        or locations_of_other_partitions(
+            context, transaction.connection, row, root, [(naming.name(old.values), source)]
+        )
     ):
         new.sd.location = old.sd.location
         return
     changes = warehouse.changes(transaction)
     if copying_write_id is not None:
-        changes.remove_interrupted_copy(new_place)
-    there = None if changes.resume_rename(place, new_place) else _actual_place(context, transaction, row, root, place)
+        changes.remove_interrupted_copy(new_location)
+    there = (
+        None if changes.resume_rename(place, new_location) else _actual_location(context, transaction, row, root, place)
+    )
     if there is not None:
-        if changes.is_in_use(there, new_place):
+        if changes.is_in_use(there, new_location):
             raise InvalidOperationException(
                 f"New location for this table {table.dbName}.{table.tableName} already exists : {goal}"
             )
         if copying_write_id is None or there is not place:
-            changes.rename_directory(there, new_place, origin=place)
+            changes.rename_directory(there, new_location, origin=place)
         else:
             remove_interrupted_drop(warehouse, place, copying_write_id)
-            changes.copy_directory(place, new_place)
+            changes.copy_directory(place, new_location)
             hide_older_files(changes, place, copying_write_id, DROPPED)
     new.sd.location = str(goal)
-    release_place(context, transaction.connection, table, goal, new_name)
+    release_location(context, transaction.connection, table, goal, new_name)
 
 
-def release_new_places(
+def release_new_locations(
     context: StoreContext,
     transaction: WriteTransaction,
     table: Table,
@@ -118,10 +122,10 @@ def release_new_places(
     ]
     if moved:
         waiting = execute_plan(transaction.connection, waiting_deletions_plan(transaction.connection))
-        release_places(context, transaction.connection, table, moved, waiting)
+        release_locations(context, transaction.connection, table, moved, waiting)
 
 
-def _actual_place(
+def _actual_location(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, root: Location, place: AllowedLocation
 ) -> AllowedLocation | None:
     """The directory of a partition whose row says that it is at `place`; None if there is none.

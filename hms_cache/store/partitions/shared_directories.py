@@ -25,7 +25,7 @@ from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 
-def places_of_other_partitions(
+def locations_of_other_partitions(
     context: StoreContext,
     connection: Connection,
     row: TableRow,
@@ -68,9 +68,9 @@ def _partitions_put_there(
 ) -> set[Location]:
     """The directories at or in which another partition lies although its name does not say so."""
     own = {name for name, _ in places}
-    by_place: dict[Location, set[Location]] = {}
+    by_location: dict[Location, set[Location]] = {}
     for _, place in places:
-        by_place.setdefault(place.spellings[0], set()).add(place)
+        by_location.setdefault(place.spellings[0], set()).add(place)
     values = {
         "table_id": row.table_id,
         "root": f"{row.table.sd.location.rstrip('/')}/" if row.table.sd and row.table.sd.location else "",
@@ -85,7 +85,7 @@ def _partitions_put_there(
         except MetaException:
             continue
         for around in (other, *other.ancestors):
-            found |= by_place.get(around, set())
+            found |= by_location.get(around, set())
     return found
 
 

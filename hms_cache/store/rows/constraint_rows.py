@@ -184,7 +184,7 @@ _COLUMNS_NAMED = union_all(
 _Column = tuple[str | None, str | None]
 """Name and type; None if the row is missing."""
 
-_Place = tuple[int | None, int]
+_ColumnPosition = tuple[int | None, int]
 """CD_ID (None for partition keys) and position."""
 
 
@@ -194,7 +194,7 @@ class _Named:
     def __init__(self, connection: Connection, rows: Sequence[Row[Any]]) -> None:
         self._columns: dict[tuple[int, int], _Column] = {}
         self._partition_keys: dict[tuple[int, int], _Column] = {}
-        self._keyed_places: dict[int, set[_Place]] = {}
+        self._keyed_positions: dict[int, set[_ColumnPosition]] = {}
         self._primary_keys: dict[int, str] = {}
         ends = [(row.PARENT_TBL_ID, row.PARENT_CD_ID, row.PARENT_INTEGER_IDX) for row in rows]
         foreign = [row for row in rows if row.CONSTRAINT_TYPE == FOREIGN_KEY]
@@ -218,7 +218,7 @@ class _Named:
         elif row.PART == _IS_PARTITION_KEY:
             self._partition_keys[place] = row.PKEY_NAME, row.PKEY_TYPE
         else:
-            self._keyed_places.setdefault(row.OWNER_ID, set()).add((row.CD_ID, row.PLACE))
+            self._keyed_positions.setdefault(row.OWNER_ID, set()).add((row.CD_ID, row.PLACE))
             if row.KIND == PRIMARY_KEY:
                 name = self._primary_keys.get(row.OWNER_ID, row.CONSTRAINT_NAME)
                 self._primary_keys[row.OWNER_ID] = max(name, row.CONSTRAINT_NAME)
@@ -243,7 +243,7 @@ class _Named:
         also omits those that refer to unique keys, which it returns without direct SQL. The row is kept, and the
         foreign key is returned again when the parent gets a key.
         """
-        return (row.PARENT_CD_ID, row.PARENT_INTEGER_IDX) in self._keyed_places.get(row.PARENT_TBL_ID, ())
+        return (row.PARENT_CD_ID, row.PARENT_INTEGER_IDX) in self._keyed_positions.get(row.PARENT_TBL_ID, ())
 
     def _column(self, table_id: int, cd_id: int | None, place: int) -> _Column:
         found = self._partition_keys.get((table_id, place)) if cd_id is None else self._columns.get((cd_id, place))

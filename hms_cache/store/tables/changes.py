@@ -19,7 +19,7 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import FileAccess
-from hms_cache.store.replication_sources import check_kind_stays, check_place_stays
+from hms_cache.store.replication_sources import check_kind_stays, check_location_stays
 from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
     forget_directory_statistics,
@@ -56,7 +56,7 @@ from hms_cache.store.tables.creation import (
 )
 from hms_cache.store.tables.moves import move_directory, rename_elsewhere, replicated_move
 from hms_cache.store.tables.transactional import check_altered_table
-from hms_cache.store.waiting_deletions import release_place
+from hms_cache.store.waiting_deletions import release_location
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
@@ -176,7 +176,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     if change.expected_parameter is not None:
         check_expected_parameter(connection, row, new, change.expected_parameter)
     old = row.table
-    check_place_stays(databases[0].database, old, change.writer.options)
+    check_location_stays(databases[0].database, old, change.writer.options)
     check_kind_stays(databases[0].database, old, new)
     check_change(old, new, context.settings.catalog, change.writer.options)
     _check_location(context, old, new)
@@ -196,7 +196,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
         _update_basic_statistics(context, connection, old, new, change.writer.options)
     if not is_view(new) and not new.sd.location:
         new.sd.location = old.sd.location  # an omitted location is not changed
-    _release_new_place(context, connection, old, new)
+    _release_new_location(context, connection, old, new)
     _correct_claims(connection, old, new, change)
     cd_id = replace_columns(transaction, row, new)
     _follow_up(context, connection, row, new, change, cd_id, moved)
@@ -239,11 +239,11 @@ def _is_elsewhere(context: StoreContext, old: Table, new: Table) -> bool:
     return new.sd.location not in (old.sd.location, _normal(context, old.sd.location))
 
 
-def _release_new_place(context: StoreContext, connection: Connection, old: Table, new: Table) -> None:
+def _release_new_location(context: StoreContext, connection: Connection, old: Table, new: Table) -> None:
     """Makes sure that no cleaner deletes the table's new directory, which results from a new name or comes from the
     client."""
     if not is_view(new) and _is_elsewhere(context, old, new):
-        release_place(context, connection, new, context.warehouse.location(new.sd.location))
+        release_location(context, connection, new, context.warehouse.location(new.sd.location))
 
 
 def _store_name(connection: Connection, row: TableRow, new: Table, database_id: int) -> None:

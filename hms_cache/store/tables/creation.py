@@ -41,7 +41,7 @@ from hms_cache.store.soft_drops import SOFT_DELETE
 from hms_cache.store.statistics.of_tables import write_table_statistics
 from hms_cache.store.statistics.writes import writer_of_new_object
 from hms_cache.store.tables.transactional import check_created_table
-from hms_cache.store.waiting_deletions import release_places, waiting_deletions_plan
+from hms_cache.store.waiting_deletions import release_locations, waiting_deletions_plan
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -158,7 +158,7 @@ class TableCreation(PartOfStore):
         location = self._place(access, table, database, options)
         if not is_view(table):
             there = self._context.warehouse.location(table.sd.location)
-            release_places(self._context, connection, table, [(None, there)], waiting)
+            release_locations(self._context, connection, table, [(None, there)], waiting)
         place = None if location is None else access.allow(location.location)
         files = files_of_new_table(self._context, database.database, table, place)
         table.createTime = self._context.now_s()

@@ -39,7 +39,7 @@ from hms_cache.store.schema import (
     TBL_PRIVS,
     TBLS,
 )
-from hms_cache.store.shared_places import SHARED, own_places, partitions_inside, places_in_use
+from hms_cache.store.shared_locations import SHARED, locations_in_use, own_locations, partitions_inside
 from hms_cache.store.soft_drops import SOFT_DELETE, dropping_txn_id, forget_drops_inside, queue_dropped_table
 from hms_cache.store.transactions.name_changes import ObjectName, drop_from_transaction_tables
 from hms_cache.store.warehouse import AllowedLocation, Location
@@ -289,11 +289,11 @@ def _plan_deletions(
         for table, partitions in tables
         if is_data_owned(table) and table.sd is not None and table.sd.location
     ]
-    own = own_places(
+    own = own_locations(
         context, transaction.connection, [(table, each.location) for table, places in candidates for each in places]
     )
     others = [each.location for _, places in candidates for each in places if each.location not in own]
-    shared = places_in_use(context, transaction.connection, others)
+    shared = locations_in_use(context, transaction.connection, others)
     changes = context.warehouse.changes(transaction)
     by_trash: dict[bool, list[AllowedLocation]] = {}
     for table, places in candidates:

@@ -20,7 +20,7 @@ from hms_cache.store.rows.database_rows import DatabaseRow
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import MV_CREATION_METADATA
-from hms_cache.store.shared_places import own_places, places_in_use
+from hms_cache.store.shared_locations import locations_in_use, own_locations
 from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
 from hms_cache.store.warehouse import AllowedLocation, Location, WarehouseChanges
 from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidOperationException, MetaException, Table
@@ -55,8 +55,8 @@ def move_directory(
     if str((new.parameters or {}).get("table_type", "")).upper() == "ICEBERG":
         return None
     source = warehouse.location(old.sd.location)
-    is_place_kept = not new.sd.location or warehouse.location(new.sd.location) == source
-    if not is_place_kept:
+    is_location_kept = not new.sd.location or warehouse.location(new.sd.location) == source
+    if not is_location_kept:
         return None
     old_root = _root(context, databases[0], is_external=is_translated)
     if source != old_root.child(table_directory_name(old.tableName)):
@@ -76,8 +76,8 @@ def move_directory(
         or not allowed.is_below_root
         or not goal.is_below_root
         or (
-            source not in own_places(context, transaction.connection, [(old, source)])
-            and places_in_use(context, transaction.connection, [source], except_table=row.table_id)
+            source not in own_locations(context, transaction.connection, [(old, source)])
+            and locations_in_use(context, transaction.connection, [source], except_table=row.table_id)
         )
     ):
         # As for a table with its own location: the files stay where they are, and so does the location.
@@ -97,7 +97,7 @@ def move_directory(
         # Moved by a rename that ended without its commit: its server died, or the database ended its transaction and
         # released its locks, so that the directory is moved back while other calls continue.
         place, record = moved
-        if not places_in_use(context, transaction.connection, [place.location]):
+        if not locations_in_use(context, transaction.connection, [place.location]):
             try:
                 _move(changes, old, place, goal, origin=allowed)
             except InvalidOperationException as error:

@@ -23,7 +23,7 @@ from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import select_for_write
-from hms_cache.store.partitions.shared_directories import places_of_other_partitions
+from hms_cache.store.partitions.shared_directories import locations_of_other_partitions
 from hms_cache.store.rows.parameters import (
     SUPPORTED_STATISTICS,
     clear_column_statistics_accurate,
@@ -36,7 +36,7 @@ from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, TABLE_PARAMS, TBLS
-from hms_cache.store.shared_places import partition_places_in_use
+from hms_cache.store.shared_locations import partition_locations_in_use
 from hms_cache.store.soft_drops import hide_older_files
 from hms_cache.store.statistics.writes import aborted_writers
 from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Location
@@ -260,7 +260,7 @@ class TableTruncation(PartOfStore):
         around = next((place for place in places if warehouse.location(place).holds(own)), None)
         if around is None:
             named = [(name, warehouse.location(place)) for name, place in zip(rows.names, places, strict=True)]
-            in_use = places_of_other_partitions(self._context, transaction.connection, row, own, named)
+            in_use = locations_of_other_partitions(self._context, transaction.connection, row, own, named)
             if in_use:
                 raise MetaException(
                     f"Cannot truncate partitions of {qualified(table.catName, table.dbName, table.tableName)}: another "
@@ -285,7 +285,7 @@ class TableTruncation(PartOfStore):
 
     def _require_unshared(self, transaction: WriteTransaction, row: TableRow, places: Sequence[Location]) -> None:
         table = row.table
-        shared = partition_places_in_use(self._context, transaction.connection, row, places)
+        shared = partition_locations_in_use(self._context, transaction.connection, row, places)
         if shared:
             raise MetaException(
                 f"Cannot truncate {qualified(table.catName, table.dbName, table.tableName)}: other objects of the "

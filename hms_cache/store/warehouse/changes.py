@@ -158,7 +158,7 @@ class WarehouseChanges:
         The caller holds the lock on the row of the copied object, and has checked that no row has the destination.
         Raises MetaException.
         """
-        place = self._warehouse.move_records.place_of_copy(destination)
+        place = self._warehouse.move_records.location_of_copy(destination)
         if place is None:
             return
         if self.resume_rename(place, destination):
@@ -176,7 +176,7 @@ class WarehouseChanges:
             self._copy_objects(source, destination)
             crash_point(CrashPoint.DIRECTORY_COPIED)
             return
-        place = self._warehouse.move_records.place_of_copy(destination) or destination
+        place = self._warehouse.move_records.location_of_copy(destination) or destination
         self._transaction.on_rollback(lambda: self._warehouse.delete_directory(place, skip_trash=True))
         self._warehouse.copy_directory(source, place)
         crash_point(CrashPoint.DIRECTORY_COPIED)

@@ -183,7 +183,7 @@ class Deletions:
         goals: dict[AllowedLocation, AllowedLocation] = {}
         for location in requested:
             try:
-                goal = self._place_in_trash(location)
+                goal = self._location_in_trash(location)
             except MetaException as error:
                 failures[location] = error
                 continue
@@ -208,7 +208,7 @@ class Deletions:
         for location in others:
             try:
                 if self._warehouse.exists(location):
-                    self._warehouse.move(location, self._free_place(goals[location]))
+                    self._warehouse.move(location, self._free_location(goals[location]))
             except MetaException as error:
                 failures[location] = error
         return in_trash
@@ -220,7 +220,7 @@ class Deletions:
         home = str(Path.home()) if location.scheme == "file" else f"/user/{system_user()}"
         return Location(location.scheme, location.authority, home).child(".Trash")
 
-    def _place_in_trash(self, location: AllowedLocation) -> AllowedLocation | None:
+    def _location_in_trash(self, location: AllowedLocation) -> AllowedLocation | None:
         """The location in the trash to which it is moved; None if it is in the trash already."""
         trash = self.trash_directory(location.location)
         if location.location.is_inside(trash):
@@ -229,7 +229,7 @@ class Deletions:
             raise MetaException(f"Cannot move {location} to the trash, as it contains the trash")
         return AllowedLocation(trash.child("Current").resolve(location.location.path.lstrip("/")), (trash,))
 
-    def _free_place(self, place: AllowedLocation) -> AllowedLocation:
+    def _free_location(self, place: AllowedLocation) -> AllowedLocation:
         if not self._warehouse.exists(place):
             return place
         # Hadoop's TrashPolicyDefault appends the time in milliseconds to distinguish repeated drops of one path.

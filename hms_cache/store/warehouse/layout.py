@@ -118,7 +118,7 @@ class WarehouseLayout:
         root = self.external_database_location(database) if external else self.managed_database_location(database)
         return root.child(table_directory_name(table))
 
-    def default_places(self, database: str, table: str) -> tuple[Location, ...]:
+    def default_locations(self, database: str, table: str) -> tuple[Location, ...]:
         """The possible default locations of a table of the default catalog, if its database has its default
         location."""
         name = table_directory_name(table)

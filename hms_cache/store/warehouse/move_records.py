@@ -59,7 +59,7 @@ class MoveRecords:
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
 
-    def place_of_copy(self, destination: AllowedLocation) -> AllowedLocation | None:
+    def location_of_copy(self, destination: AllowedLocation) -> AllowedLocation | None:
         """The temporary location for a copy to this destination, which is then renamed; None where renaming would copy
         again."""
         parent = destination.parent

@@ -16,7 +16,7 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByNames, ByValues
 from hms_cache.store.schema import COMPACTION_QUEUE, DBS, SDS
-from hms_cache.store.shared_places import own_places, places_in_use
+from hms_cache.store.shared_locations import locations_in_use, own_locations
 from hms_cache.store.transactions.queued_drops import from_counted_map, to_counted_map
 from hms_cache.store.waiting_deletions import WaitingDeletion, _worth_reading
 from hms_cache.store.warehouse import Location
@@ -118,7 +118,7 @@ def test_partitions_are_not_read(catalog: StoreUnderTest) -> None:
     }
     counted: list[int] = []
     with t.database.loading() as connection, rows_read(connection, counted):
-        found = places_in_use(t.context, connection, wanted)
+        found = locations_in_use(t.context, connection, wanted)
     assert found == {place for place, is_used in wanted.items() if is_used}
     assert 0 <= counted[0] < PARTITIONS / 5
 
@@ -154,7 +154,7 @@ def test_a_table_is_found_by_any_spelling(catalog: StoreUnderTest, stored: str, 
         connection.commit()
     wanted = [Location.parse(place), Location.parse("file:/elsewhere"), Location.parse("s3a://bucket2/a")]
     with catalog.database.loading() as connection:
-        assert places_in_use(catalog.context, connection, wanted) == {wanted[0]}
+        assert locations_in_use(catalog.context, connection, wanted) == {wanted[0]}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_databases_at_one_place_by_any_spelling(catalog: StoreUnderTest, other: 
             connection.commit()
     place = Location.parse("s3a://bucket/same/t")
     with catalog.database.loading() as connection:
-        own = own_places(catalog.context, connection, [(table("t", dbName="x"), place)])
+        own = own_locations(catalog.context, connection, [(table("t", dbName="x"), place)])
     assert own == ({place} if is_own else set())
 
 

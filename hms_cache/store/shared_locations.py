@@ -25,7 +25,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, 
 
 SHARED = "other objects lie there, too (or there are more tables than warehouse.shared_location_max_tables)"
 
-_PLACES_IN_CONDITION = 50
+_LOCATIONS_IN_CONDITION = 50
 """Directories in the condition of one statement. Each is a few terms, and SQLite limits the nesting to 1,000."""
 
 _TABLES_AT_ONCE = 5_000
@@ -39,7 +39,7 @@ _WITH_KEYS = ("s3a", "s3", "s3n")
 _DESCRIPTORS = select(TBLS.c.SD_ID).where(TBLS.c.SD_ID.is_not(None)).order_by(TBLS.c.TBL_ID)
 
 
-def places_in_use(
+def locations_in_use(
     context: StoreContext, connection: Connection, places: Iterable[Location], *, except_table: int | None = None
 ) -> set[Location]:
     """The directories that another object of the metastore uses.
@@ -59,7 +59,7 @@ def places_in_use(
     descriptors = connection.execute(tables.limit(limit + 1)).scalars().all()
     if len(descriptors) > limit:
         return set(requested)
-    for some in batches(requested, _PLACES_IN_CONDITION):
+    for some in batches(requested, _LOCATIONS_IN_CONDITION):
         for column in (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI, CTLGS.c.LOCATION_URI):
             if features.has(column):
                 condition = or_(*(_touches(column, place, with_ancestors=False) for place in some))
@@ -125,7 +125,7 @@ def partitions_inside(connection: Connection, tables: Sequence[int], places: Ite
             yield place
 
 
-def own_places(
+def own_locations(
     context: StoreContext, connection: Connection, tables: Iterable[tuple[Table, Location]]
 ) -> set[Location]:
     """The directories that follow only from the name of the table given with each: nothing else can use them by
@@ -138,7 +138,7 @@ def own_places(
     own: set[Location] = set()
     others: list[tuple[Table, Location]] = []
     for table, location in tables:
-        if _is_default_place(context, table, location):
+        if _is_default_location(context, table, location):
             own.add(location)
         else:
             others.append((table, location))
@@ -155,9 +155,9 @@ def own_places(
     return own
 
 
-def _is_default_place(context: StoreContext, table: Table, location: Location) -> bool:
+def _is_default_location(context: StoreContext, table: Table, location: Location) -> bool:
     catalog = table.catName or DEFAULT_CATALOG
-    return catalog == DEFAULT_CATALOG and location in context.warehouse.default_places(table.dbName, table.tableName)
+    return catalog == DEFAULT_CATALOG and location in context.warehouse.default_locations(table.dbName, table.tableName)
 
 
 _Databases = list[tuple[int, str, str, tuple[Location, ...]]]
@@ -224,7 +224,7 @@ def _existing(connection: Connection, tables: set[tuple[int, str]]) -> set[tuple
     return found & tables
 
 
-def partition_places_in_use(
+def partition_locations_in_use(
     context: StoreContext, connection: Connection, row: TableRow, places: Sequence[Location]
 ) -> set[Location]:
     """The directories of a table's partitions that other objects use.
@@ -234,9 +234,9 @@ def partition_places_in_use(
     root = context.warehouse.location(row.table.sd.location) if row.table.sd and row.table.sd.location else None
     if (
         root is not None
-        and root not in own_places(context, connection, [(row.table, root)])
-        and places_in_use(context, connection, [root], except_table=row.table_id)
+        and root not in own_locations(context, connection, [(row.table, root)])
+        and locations_in_use(context, connection, [root], except_table=row.table_id)
     ):
         return set(places)
     elsewhere = [place for place in places if root is None or not (place == root or place.is_inside(root))]
-    return places_in_use(context, connection, elsewhere, except_table=row.table_id)
+    return locations_in_use(context, connection, elsewhere, except_table=row.table_id)
