@@ -186,6 +186,11 @@ def test_hive_answers_as_it_reads(lake: Lake, tmp_path: Path) -> None:
     for table in ("of_acid", "of_inserts", "external_one", "united", "headed"):
         for what in ("count(*)", *queries):
             query = f"select {what} from d.{table}"
+            if "(z)" in what and table != "headed":
+                # What Hive finds depends on the order of the rows; a NaN that comes first remains.
+                lake.told("set hive.compute.query.using.stats=true")
+                assert "TableScan" in "\n".join(lake.told(f"explain {query}")), query
+                continue
             found = []
             for use in ("true", "false"):
                 lake.told(f"set hive.compute.query.using.stats={use}")
