@@ -171,7 +171,7 @@ def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> 
         return
     if entry.id:
         raise _unknown_entry_error(entry.id)
-    # It failed before it was queued.
+    # It failed before it was queued. Hive purges entries without a start from the history as old ones.
     connection.execute(
         insert(COMPLETED_COMPACTIONS).values(
             CC_ID=allocate_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT),
@@ -181,7 +181,7 @@ def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> 
             CC_STATE=state,
             CC_TYPE=code_of_type(entry.type),
             CC_WORKER_ID=entry.workerId,
-            CC_START=entry.start,
+            CC_START=now_ms(),
             CC_END=now_ms(),
             CC_RUN_AS=entry.runas,
             CC_HIGHEST_WRITE_ID=entry.highestWriteId,
