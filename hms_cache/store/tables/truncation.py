@@ -185,8 +185,7 @@ class TableTruncation(PartOfStore):
             changes.append((before, after))
             parameter_changes.append(ParameterChange(part_id, before.parameters, after.parameters))
         places = [_place_of(row.table, f"partition [{', '.join(each.values)}]", each) for each in befores]
-        is_hidden = is_transactional(row.table) and write_id is not None
-        if names is not None and not is_hidden and not writer.options.keeps_truncated_files:
+        if names is not None and not writer.options.keeps_truncated_files:
             self._require_no_others(transaction, row, rows, places)
         self._empty(transaction, row, places, writer, left)
         change_parameters(connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
@@ -222,10 +221,10 @@ class TableTruncation(PartOfStore):
         writer: Writer,
         left: _Left,
     ) -> None:
-        """Plans to delete the files, or hides them from the readers of a transactional table.
+        """Plans to delete the files. If the client wants them kept, hides them from the readers of a transactional
+        table; from others, it has removed the rows itself.
 
-        If a client wants them kept, it has removed the rows itself, unless the table is transactional. Locations that
-        could not be emptied are added to `left`.
+        Locations that could not be emptied are added to `left`.
 
         Raises MetaException if this server must not delete there, or if another object uses a directory: then it must
         not be emptied, and the truncation must not be reported as done.
@@ -241,7 +240,7 @@ class TableTruncation(PartOfStore):
         self._require_unshared(transaction, row, [directory.location for directory in directories])
         changes = warehouse.changes(transaction)
         for text, directory in zip(locations, directories, strict=True):
-            if write_id is not None and is_transactional(row.table):
+            if writer.options.keeps_truncated_files and write_id is not None:
                 hide_older_files(changes, directory, write_id, "truncated")
             else:
                 changes.delete_contents_after_commit(

@@ -14,7 +14,7 @@ from sqlalchemy import insert, text
 from hms_cache.config import Settings
 from hms_cache.config.sections import EventSettings, WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
-from hms_cache.store.contract.environment import ExpectedParameter, Writer
+from hms_cache.store.contract.environment import ANY_WRITER, ExpectedParameter, Writer
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS, SDS, TXN_COMPONENTS
 from hms_cache.store.warehouse import local_files
@@ -395,21 +395,25 @@ class TestTruncate:
         catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), writer=writer)
         base = "d.db/t/base_0000012"
         assert catalog.files() == sorted([*before, base, f"{base}/_metadata_acid"])
-
-    def test_transactional_tables_get_an_empty_base(self, catalog: StoreUnderTest) -> None:
-        catalog.create_table(parameters={"transactional": "true"})
-        (catalog.directory / "d.db" / "t" / "delta_1").mkdir()
-        catalog.store.writes.tables.truncate_table(
-            TableName(CATALOG, DATABASE, "t"), writer=Writer(write_id=12, valid_write_ids="d.t:12:12:12:")
-        )
-        assert catalog.files() == [
-            "d.db",
-            "d.db/t",
-            "d.db/t/base_0000012",
-            "d.db/t/base_0000012/_metadata_acid",
-            "d.db/t/delta_1",
-        ]
         assert catalog.get().writeId == 12
+
+    @pytest.mark.parametrize("names", [None, ["dt=1"]])
+    @pytest.mark.parametrize("keys", [[], [("dt", "string")]])
+    @pytest.mark.parametrize("is_transactional", [False, True])
+    def test_files_are_kept_only_on_request(
+        self, catalog: StoreUnderTest, names: list[str] | None, keys: list[tuple[str, str]], is_transactional: bool
+    ) -> None:
+        # Hive's client makes the request unless `hive.acid.truncate.usebase` is false.
+        catalog.create_table(keys=keys, parameters={"transactional": "true"} if is_transactional else {})
+        place = "d.db/t/dt=1" if keys else "d.db/t"
+        if keys:
+            catalog.add_partitions("t", ("1",))
+        (catalog.directory / place / "delta_1").mkdir()
+        (catalog.directory / place / "delta_1" / "f").write_bytes(b"1")
+        writer = Writer(write_id=12, valid_write_ids="d.t:12:12:12:") if is_transactional else ANY_WRITER
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), names, writer=writer)
+        kept = [] if keys or names is None else [f"{place}/delta_1", f"{place}/delta_1/f"]
+        assert [name for name in catalog.files() if name.startswith(f"{place}/")] == kept
 
 
 class TestTruncateInOneEvent:
