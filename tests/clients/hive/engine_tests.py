@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from benchmarks import java_metastore
 from tests.clients.hive import engine
-from tests.clients.hive.client_tests import HIVE_4, LIBRARIES_OF_TESTS, METASTORE_SOURCE, Outcome, outcome
+from tests.clients.hive.client_tests import HIVE_4, LIBRARIES_OF_TESTS, METASTORE, METASTORE_SOURCE, Outcome, outcome
 from tests.downloads import artifact
 
 PACKAGE = "org.apache.hadoop.hive"
@@ -17,9 +17,15 @@ CLASS_TIMEOUT_S = 2400
 
 _TESTS = f"org.apache.hive:hive-exec:{engine.VERSION}:jar:tests"
 RUNNER = Path(__file__).parent / "java" / "EngineTestRunner.java"
-_SOURCES = (METASTORE_SOURCE, RUNNER)
+_STORE = METASTORE_SOURCE.parent / "txn" / "TxnStoreOverThrift.java"
+_SOURCES = (METASTORE_SOURCE, RUNNER, _STORE)
 _FOLDER = f"{java_metastore.FOLDER}/engine-tests"
 
+_FURTHER = (
+    # Runs tests of JUnit 4 and of JUnit 5; some classes have both.
+    "org.junit.platform:junit-platform-console-standalone:1.10.1",
+    "org.hamcrest:hamcrest-library:1.3",
+)
 
 #: They mock final classes, too, which Hive's release of Mockito can do in older Javas only.
 _MOCKS = (
@@ -35,10 +41,14 @@ def fetch() -> list[Path]:
     """The jar with the test classes, and the other jars that they need besides Hive's. Raises `FetchFailed`."""
     replaced = tuple(one.rpartition(":")[0] for one in _MOCKS)
     kept = [one for one in LIBRARIES_OF_TESTS if not one.startswith(replaced)]
-    return [artifact(one, _FOLDER) for one in (_TESTS, *kept, *_MOCKS)]
+    return [artifact(one, _FOLDER) for one in (_TESTS, *kept, *_MOCKS, *_FURTHER)]
 
 
-def properties_for_compactions(database_url: str) -> dict[str, str]:
+STORE_OVER_THRIFT = {"metastore.txn.store.impl": f"{METASTORE}.txn.{_STORE.stem}"}
+"""A property with which the store of transactions in the process of the tests calls the metastore."""
+
+
+def properties_for_transactions(database_url: str) -> dict[str, str]:
     """What the classes need that run Hive's compactor in their process, or ask one query twice."""
     url = "javax.jdo.option.ConnectionURL"
     return {
@@ -101,8 +111,9 @@ class EngineTests:
             timeout=300,
         )
 
-    def run(self, name: str) -> Outcome:
-        """Runs one class, with its full name. Raises AssertionError if JUnit did not finish."""
+    def run(self, name: str, omitted: Collection[str] = ()) -> Outcome:
+        """Runs one class, with its full name, without the omitted tests. Raises AssertionError if JUnit did not
+        finish."""
         finished = subprocess.run(
             [
                 "java",
@@ -120,6 +131,7 @@ class EngineTests:
                 RUNNER.stem,
                 name,
                 str(self._data),
+                *omitted,
             ],
             capture_output=True,
             text=True,
