@@ -74,6 +74,7 @@ CLASSES: dict[str, dict[str, str]] = {
         ),
         "testMarkFailed": "expects an undeclared exception; over Thrift no client gets one",
     },
+    "ql.txn.compactor.TestCleaner": {},
     "ql.txn.compactor.TestInitiator": {},
     "ql.txn.compactor.handler.TestAbortedTxnCleaner": {},
     "ql.TestTxnAddPartition": dict.fromkeys(
