@@ -56,7 +56,7 @@ class DatabaseProbe:
         self._requested_at_s = float("-inf")
         self._finished_at_s = float("-inf")
         self._probing = False
-        self._error: str | None = "not asked yet"
+        self._error: str | None = "not queried yet"
         self._traced: str | None = None
         """The failure whose trace was logged last. Used only by the probing thread."""
         self._log_end = 0

@@ -386,7 +386,7 @@ def _check_peer(findings: Findings, settings: Settings, address: str, authentica
         peer = read_peer_settings(address, authentication)
     except (AuthenticationRefusedError, CredentialsError, ConfigurationError) as error:
         findings.error(
-            f"the peer {address} cannot be asked: {error}",
+            f"the peer {address} cannot be queried: {error}",
             "Set --peer-auth to how this command authenticates there: see docs/security.md.",
         )
         return

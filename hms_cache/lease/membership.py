@@ -248,7 +248,7 @@ class Membership:
         own = next((row for row in found.rows if row.member == self.member), None)
         if own is None or own.epoch != epoch or own.is_fenced or found.history is None:
             _log.warning("this member's row is fenced or missing: it joins again")
-            self._note("the end of a write was not heard, or the row is gone: it joins again")
+            self._note("the end of a write was not received, or the row was deleted: it joins again")
             self._lose(epoch)
             return
         self.writes.set_members(found.rows)
@@ -282,7 +282,9 @@ class Membership:
             _log.warning(
                 "other members did not hear from this one: it will not ask for a lease for %g s", self._backoff_s
             )
-            self._note(f"a write did not hear from this member in time: it asks for no lease for {self._backoff_s:g} s")
+            self._note(
+                f"a write received nothing from this member in time: it requests no lease for {self._backoff_s:g} s"
+            )
         if now_s >= self._lease_from_s:
             self._lose(epoch)
         else:
@@ -295,7 +297,7 @@ class Membership:
         self._without_lease = {one: self._without_lease.get(one, now_s) for one in without}
         for member, epoch in [one for one, since_s in self._without_lease.items() if now_s - since_s >= FORGET_S]:
             members.forget(self._database, member, epoch)
-            _log.info("the row of member %s, which held no lease for %g s, is deleted", member, FORGET_S)
+            _log.info("the row of member %s, which had no lease for %g s, is deleted", member, FORGET_S)
             del self._without_lease[member, epoch]
 
     def _fence_overdue(self) -> None:

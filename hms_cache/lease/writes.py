@@ -204,7 +204,7 @@ class LeaseWrites:
         found = members.under_lock(self._guarded, connection, answers)
         if not found.is_own:
             self._state.lost(write.epoch)
-            raise RetryableConflict("the end of a write of this server was not heard, and its membership has ended")
+            raise RetryableConflict("the end of a write of this server was not received, and its membership has ended")
         rows = [row for row in found.rows if row.member != self._state.member]
         self.set_members(rows)
         self._check_history(found.history.server_identity)

@@ -197,10 +197,10 @@ class Poller:
         if not 0 <= event_id <= head.last_event_id:
             raise ValueError(f"cannot seek event {event_id}: the log ends at {head.last_event_id}")
         with self._condition:
-            self._command(PollerCommand.SEEK, f"an operator asked to go on after event {event_id}")
+            self._command(PollerCommand.SEEK, f"an operator set the position to event {event_id}")
             self._seek_to, self._stored = event_id, None
 
-    def resync(self, reason: str = "an operator asked for it") -> None:
+    def resync(self, reason: str = "an operator requested it") -> None:
         """Drops everything and continues at the end of the log. :raises IllegalPollerCommand: it does not run."""
         with self._condition:
             self._command(PollerCommand.RESYNC, reason)
@@ -562,7 +562,7 @@ class Poller:
             self._counters.consecutive_fetch_failures = 0
             self._counters.resyncs += 1
             if self._requests == requests:
-                self._adopt(place, f"began anew at event {event_id}: {reason}")
+                self._adopt(place, f"resynced at event {event_id}: {reason}")
                 self._add_proven(history, page.history)
                 self.needs_proof = False
         self._show_position()

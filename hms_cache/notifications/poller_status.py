@@ -64,7 +64,7 @@ LEGAL_MOVES: Mapping[PollerCommand, Mapping[PollerStatus, PollerStatus | str]] =
     PollerCommand.START: {
         _A: "it runs already",
         _P: "resume it instead",
-        _N: "it runs already and is about to begin anew",
+        _N: "it runs already and is about to resync",
         _E: _N,
         _S: _N,
     },

@@ -497,7 +497,9 @@ class Connection(asyncio.Protocol):
         pool = self._listener.pools.of(message.name)
         if pool.give_up(message):
             self._end_call(message)
-            text = f"{message.name} waited longer than {limit:g} s (setting server.request_timeout_s); it was not begun"
+            text = (
+                f"{message.name} waited longer than {limit:g} s (setting server.request_timeout_s); it was not started"
+            )
         else:
             took = f"{message.name} took longer than {limit:g} s"
             text = f"{took} (setting server.request_timeout_s); its outcome is unknown"

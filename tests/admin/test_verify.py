@@ -197,11 +197,11 @@ PLANTED: dict[str, tuple[Callable[[SharedCache], object], str]] = {
     ),
     "reply about a table": (
         lambda shared: other_reply(shared, shared.tables[PLAIN], "get_table"),
-        "a kept reply differs: get_table",
+        "a cached reply differs: get_table",
     ),
     "reply about names": (
         lambda shared: other_reply(shared, shared.databases[SHOP], "get_all_tables"),
-        "a kept reply differs: get_all",
+        "a cached reply differs: get_all",
     ),
 }
 

@@ -35,17 +35,17 @@ def test_members_acknowledgements_and_reasons_are_shown(running: Running) -> Non
     epoch = membership.state.epoch
     assert epoch is not None
     members.revoke(membership._database, membership.member, epoch)
-    wait_until(lambda: any("did not hear" in one["reason"] for one in running.json("/leases")["lease"]["reasons"]))
+    wait_until(lambda: any("received nothing" in one["reason"] for one in running.json("/leases")["lease"]["reasons"]))
     wait_until(lambda: running.json("/status")["lease"]["held"])
-    assert "did not hear" in running.json("/leases")["lease"]["reasons"][0]["reason"]
+    assert "received nothing" in running.json("/leases")["lease"]["reasons"][0]["reason"]
     status, html = running.ask("/leases?format=html")
-    assert status == 200 and membership.member in html and "did not hear" in html
+    assert status == 200 and membership.member in html and "received nothing" in html
 
     assert running.service.management_address is not None
     host, port = running.service.management_address
     told = CliRunner().invoke(commands, ["status", "--management", f"http://{host}:{port}"])
     assert told.exit_code == 0, told.output
-    assert f"{membership.address:<28} this server, lease" in told.output and "did not hear" in told.output
+    assert f"{membership.address:<28} this server, lease" in told.output and "received nothing" in told.output
 
 
 def test_without_leases_the_page_says_so(tmp_path: Path) -> None:

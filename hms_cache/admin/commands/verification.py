@@ -45,12 +45,12 @@ def verify(
         )
     except InvariantViolation as violation:
         lines = str(violation).splitlines()
-        return CommandResult(False, "what is held contradicts itself", {"differences": len(lines)}, _short(lines))
+        return CommandResult(False, "the cache contradicts itself", {"differences": len(lines)}, _short(lines))
     numbers = {**report.compared, "undecided": report.undecided, "differences": len(report.differences)}
     compared = ", ".join(f"{count} {what}" for what, count in report.compared.items())
     text = f"compared {compared}: {len(report.differences)} differences"
     if report.undecided:
-        text += f"; {report.undecided} changed meanwhile or are no longer held"
+        text += f"; {report.undecided} changed meanwhile or are no longer cached"
     if operation.cancelled.is_set():
         return CommandResult(False, f"given up; {text}", numbers, _short(report.differences))
     return CommandResult(not report.differences, text, numbers, _short(report.differences))

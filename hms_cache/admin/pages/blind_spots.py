@@ -66,7 +66,7 @@ _NEVER = (
     ("roles, privileges, tokens, master keys", "no writer logs them"),
     ("schema registry, resource plans, scheduled queries", "no writer logs them"),
     ("materialized views", "renames of the tables they read do not name them"),
-    ("transactions, locks, compactions", "they are asked to be known as they are now"),
+    ("transactions, locks, compactions", "requests need their current state"),
 )
 
 _SPOTS = (
@@ -79,12 +79,12 @@ _SPOTS = (
     BlindSpot(
         "Manual SQL, schematool, metatool on the metastore's database",
         "administrators",
-        "cannot be seen; a table that appears without its event is noticed, and the cache stands still then (ERROR)",
+        "cannot be seen; a table that appears without its event is noticed, and the poller stops then (ERROR)",
         "hms-cache flush afterwards, hms-cache verify when in doubt",
     ),
     BlindSpot(
         "A metastore without a transactional listener commits changes and logs them later, or never",
-        "a foreign metastore whose configuration lacks DbNotificationListener",
+        "a foreign metastore without DbNotificationListener in its configuration",
         "cannot be seen before the event comes",
         "hms-cache check --peer URI tells; configure the listener, or set cache.enabled = false",
     ),

@@ -60,7 +60,7 @@ def passwords_of_tokens(tokens: TokenManager, names: LocalNames) -> Callable[[by
             token, password = tokens.password(identifier)
         except DatabaseUnavailable as error:
             raise AuthenticationError(
-                "DIGEST-MD5: the database that keeps tokens is away; retry", "unavailable"
+                "DIGEST-MD5: the database of the tokens is unavailable; retry", "unavailable"
             ) from error
         return user_of(token, names), token.owner, token.real_user, password
 

@@ -272,7 +272,7 @@ class Reading:
         return answer
 
     def _drop_broken(self, subject: Key | None, error: Exception) -> None:
-        _log.fault("what is held of %s cannot be read and is dropped", error, subject)
+        _log.fault("the cached entry of %s cannot be read and is dropped", error, subject)
         try:
             if subject is not None:
                 self.cache.forget(subject)
@@ -323,7 +323,7 @@ class Reading:
                     answer = Answer(method, source.kind, render, size_bytes, entry, table, is_trusted=source.is_trusted)
                     self.cache.answers.add(key, answer)
         except Exception as error:
-            _log.fault("a reply could not be kept", error)  # P9: the reply is right anyway
+            _log.fault("a reply could not be cached", error)  # P9: the reply is right anyway
 
     def wants_large_answer(self, key: bytes) -> bool:
         """Whether to keep the large reply of the call that this thread just answered; see `Answers.wants_large`."""

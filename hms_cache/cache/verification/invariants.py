@@ -83,12 +83,12 @@ def _account(cache: SharedCache) -> Iterator[str]:
         yield f"the position is {cache.position}"
     yield from _weights(cache)
     if not all(cache.indexes.by_database.values()):
-        yield "P1: by_database has a database of which no table is held"
+        yield "P1: by_database has a database of which no table is cached"
     cached_answers = sum(
         len(one.answers) for of in (cache.catalogs, cache.databases, cache.tables) for one in of.values()
     )
     if cached_answers != len(cache.answers):
-        yield f"P1: {len(cache.answers)} answers are held, {cached_answers} of them by entries"
+        yield f"P1: {len(cache.answers)} answers are cached, {cached_answers} of them by entries"
     for load in cache.loads:
         for event_id in load.effects.values():
             if event_id > cache.position and not load.abandoned:
@@ -115,7 +115,7 @@ def _subject(cache: SharedCache, key: Key, entry: Entry, *, is_decoded: bool) ->
     for request in entry.answers:
         answer = cache.answers.find(request)
         if answer is None or not answer.current:
-            yield f"P1: an answer of {key} is held and is not current"
+            yield f"P1: an answer of {key} is cached and is not current"
 
 
 def _members(index: set[TableName] | dict[DatabaseName, set[TableName]]) -> list[TableName]:
@@ -150,7 +150,7 @@ def _weights(cache: SharedCache) -> Iterator[str]:
     ):
         yield f"P11: statistics weigh {dict(cache.statistics)}, the account says {cache.statistics_weight}"
     if cache.weight > cache.budget_bytes and len(entries) > 1:
-        yield f"P11: {cache.weight} bytes are held with a budget of {cache.budget_bytes}"
+        yield f"P11: {cache.weight} bytes are cached with a budget of {cache.budget_bytes}"
 
 
 def _facets(cache: SharedCache, key: Any, entry: Entry, allowed: frozenset[Facet]) -> Iterator[str]:
@@ -177,7 +177,7 @@ def _database(cache: SharedCache, database: DatabaseName, entry: Entry) -> Itera
     if cached is not None and cached.name != database.database:
         yield f"P1: {database} holds the database {cached.name}"
     if cached is not None and names is not None and not is_among(names, database.database):
-        yield f"P6: {database} is held but is not in the complete list of names"
+        yield f"P6: {database} is cached but is not in the complete list of names"
     for name, meta in (entry.facets.get(Facet.TABLE_NAMES) or {}).items():
         if meta.tableName != name or meta.dbName != database.database:
             yield f"P6: {database} lists {meta.dbName}.{meta.tableName} under {name}"
@@ -195,7 +195,7 @@ def _table(cache: SharedCache, key: TableName, entry: Entry) -> Iterator[str]:
         if table.id is not None and cache.names_by_id.get(table.id) != key:
             yield f"P2: table {table.id} is not indexed as {key}"
         if names is not None and key.table not in names:
-            yield f"P6: {key} is held but is not in the complete list of names"
+            yield f"P6: {key} is cached but is not in the complete list of names"
         if Facet.EXCLUDED in entry.facets:
             yield f"{key} is both cached and excluded"
     elif entry.table_id is not None or entry.tag is not None or entry.encoded_table is not None:

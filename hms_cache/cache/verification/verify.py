@@ -190,7 +190,7 @@ class _Comparison:
             difference = repliers[request](answer.render(_SEQUENCE)) if answer is not None else None
             self.report.compared["replies"] += 1
             if difference is not None:
-                self.report.differences.append(f"{label}: a kept reply differs: {difference}")
+                self.report.differences.append(f"{label}: a cached reply differs: {difference}")
         return cached, stored
 
 

@@ -239,7 +239,7 @@ def _facts_query_on_mysql(use_write_ids: bool) -> DirectQuery:
 
 def _committing_txn(txn_id: int, facts: int) -> CommittingTxn:
     if not facts & _IS_SET:
-        raise RuntimeError(f"the database has not told what {txn_name(txn_id)} holds: it cannot be committed")
+        raise RuntimeError(f"the database did not report what {txn_name(txn_id)} holds: it cannot be committed")
     components, has = facts & 0b11, [bool(facts >> bit & 1) for bit in range(2, _FACTS)]
     return CommittingTxn(
         txn_id,
