@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from sqlalchemy import make_url, text
 from hms_cache.app.database import open_database, require_served_schema
 from hms_cache.config import load
 from hms_cache.config.sections import DatabaseSettings
-from hms_cache.errors import StartupError
+from hms_cache.errors import ConfigurationError, StartupError
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.drivers.postgresql_options import settings_of
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -109,6 +110,20 @@ def test_settings_of_a_session_apply_through_a_pooler(url: str) -> None:
                 assert shown[:2] == ['"x y",public', "5MB"] and "0" not in shown[2:]
                 limits.add(shown[2])
         assert len(limits) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [("-c work_mem=much", "work_mem"), ("-c no_such_setting=1", "no_such_setting"), ("-c fsync=off", "fsync")],
+)
+@pytest.mark.parametrize("url", ["session"], indirect=True)
+def test_settings_that_the_database_refuses_are_named(url: str, options: str, refused: str) -> None:
+    with (
+        closing(Database(f"{url}?options={quote(options)}")) as database,
+        pytest.raises(ConfigurationError, match=rf"database\.url: .*{refused}"),
+        database.loading(),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("url", ["transaction"], indirect=True)
