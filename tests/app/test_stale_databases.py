@@ -117,9 +117,9 @@ def test_a_read_only_server_is_not_cached(start: Callable[..., DatabaseServer], 
 def test_a_hot_standby_is_not_cached(start: Callable[..., DatabaseServer], tmp_path: Path) -> None:
     primary = start(start_postgresql)
     url = primary.initialized_database()
+    assert why_not(served(tmp_path, url)) is None  # makes the database `default`, which the standby then begins with
     standby = start(start_postgresql_standby, primary)
     following = standby.admin_url.set(database=make_url(url).database).render_as_string(hide_password=False)
-    assert why_not(served(tmp_path, url)) is None
     configuration = served(tmp_path, following)
     settings = configuration.settings
     assert why_not(configuration) == "the database is in recovery: a replica"

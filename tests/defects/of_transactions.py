@@ -136,7 +136,7 @@ FIXES = (
         "unknown_numbers_of_compactions_are_zero",
         "The history of compactions says 0 where a number is not known.",
         "hms_cache/store/compactions/history.py",
-        "            CC_START=now_ms(),\n",
+        "            CC_START=now,\n",
         "            CC_START=entry.start or 0,\n",
         ("tests/txn/test_compactions.py",),
     ),

@@ -172,6 +172,7 @@ def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> 
     if entry.id:
         raise _unknown_entry_error(entry.id)
     # It failed before it was queued. Hive purges entries without a start from the history as old ones.
+    now = now_ms()
     connection.execute(
         insert(COMPLETED_COMPACTIONS).values(
             CC_ID=allocate_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT),
@@ -181,8 +182,8 @@ def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> 
             CC_STATE=state,
             CC_TYPE=code_of_type(entry.type),
             CC_WORKER_ID=entry.workerId,
-            CC_START=now_ms(),
-            CC_END=now_ms(),
+            CC_START=now,
+            CC_END=now,
             CC_RUN_AS=entry.runas,
             CC_HIGHEST_WRITE_ID=entry.highestWriteId,
             CC_POOL_NAME=entry.poolname,
