@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Engine, inspect, text
 
+from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE
 from hms_cache.store.schema import METADATA
 from tests.recordings.reconciled import FEWER_EVENTS, MADE_UP_NAME
 
@@ -68,6 +69,9 @@ _USERS_OF_LISTS = {"SKEWED_VALUES": "STRING_LIST_ID_EID", "SKEWED_COL_VALUE_LOC_
 _WRONG_STATISTICS = ("hive.d3.acid2", "hive.d1.ex2/p=1")
 """Of which Java holds statistics valid: the table's that it had under its old name, before it was truncated, and the
 partition's that an exchange deleted."""
+_AT_NEW_LOCATION = ("hive.d1.e/y=2022/m=5",)
+"""Partitions whose statistics Java holds valid at their new location. There, ours counts the files, and holds none
+valid."""
 _PARAMETERS_OF = {"TABLE_PARAMS": "TBL_ID", "PARTITION_PARAMS": "PART_ID"}
 _NO_WRITE_ID = "'WRITE_ID': 0}"
 _NEXT_TXN_ID = re.compile(r"(?<='C[CQ]_NEXT_TXN_ID': )\d+")
@@ -86,6 +90,11 @@ def rows(engine: Engine, root: str) -> Rows:
                 content[name] = [{key.upper(): value for key, value in row.items()} for row in found]
     content["SERDE_PARAMS"] = [row for row in content["SERDE_PARAMS"] if row["PARAM_KEY"] not in KEYS_NOT_COMPARED]
     names = _names(content)
+    content["PARTITION_PARAMS"] = [
+        row
+        for row in content["PARTITION_PARAMS"]
+        if row["PARAM_KEY"] != COLUMN_STATS_ACCURATE or names["PART_ID"].get(row["PART_ID"]) not in _AT_NEW_LOCATION
+    ]
     used = {row[column] for table, column in _USERS_OF_LISTS.items() for row in content[table]}
     for table in _LISTS:  # Java leaves those of dropped tables behind
         content[table] = [row for row in content[table] if row["STRING_LIST_ID"] in used]
@@ -175,7 +184,7 @@ def _comparable(table: str, row: dict[str, Any], names: dict[str, dict[Any, str]
             value = names[column].get(value, "nobody" if value else value)
         elif column == "PARAM_VALUE" and row.get("PARAM_KEY") in VALUES_NOT_COMPARED:
             value = "there"
-        elif column == "PARAM_VALUE" and row["PARAM_KEY"] == "COLUMN_STATS_ACCURATE" and table in _PARAMETERS_OF:
+        elif column == "PARAM_VALUE" and row["PARAM_KEY"] == COLUMN_STATS_ACCURATE and table in _PARAMETERS_OF:
             key = _PARAMETERS_OF[table]
             value = "there" if names[key].get(row[key]) in _WRONG_STATISTICS else value
         elif column == "CONSTRAINT_NAME":
