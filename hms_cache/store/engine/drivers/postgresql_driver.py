@@ -17,6 +17,10 @@ from psycopg.pq import TransactionStatus
 from psycopg.waiting import Ready
 
 from hms_cache.computing import scheduler
+from hms_cache.errors import ConfigurationError
+
+_REFUSED = ("22", "42", "55P02")
+"""SQLSTATE: invalid values, settings that do not exist or that the account or a session may not change."""
 
 
 class LimitedConnection(psycopg.Connection[Any]):
@@ -46,6 +50,24 @@ class LimitedConnection(psycopg.Connection[Any]):
             self.pgconn.send_query(b"ROLLBACK")
             self.pgconn.flush()
             self._owes_answer = True
+
+    def set_for_session(self, settings: Mapping[str, str]) -> None:
+        """Sets them for this session, in one round trip.
+
+        Raises ConfigurationError if the database refuses one, and what the driver does; then the connection must not be
+        used.
+        """
+        calls = ", ".join("set_config(%s, %s, false)" for _ in settings)
+        before = self.autocommit
+        self.autocommit = True  # in a transaction, a rollback would undo them
+        try:
+            self.execute(f"SELECT {calls}", [text for setting in settings.items() for text in setting], prepare=False)
+        except psycopg.Error as error:
+            if (error.sqlstate or "").startswith(_REFUSED):
+                reason = error.diag.message_primary
+                raise ConfigurationError(f"database.url: PostgreSQL refuses its options: {reason}") from error
+            raise
+        self.autocommit = before
 
     def fetch_in_pipeline(self, queries: Sequence[tuple[str, Mapping[str, Any]]], *, ends: bool) -> list[Any]:
         """Sends all queries, preceded by BEGIN if no transaction is open, before it waits for the first reply; returns

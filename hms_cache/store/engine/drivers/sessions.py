@@ -18,7 +18,7 @@ from hms_cache.config.sections import DatabaseSettings
 from hms_cache.store.engine.dialects import DialectName
 from hms_cache.store.engine.drivers import mysql_driver
 from hms_cache.store.engine.drivers.mysql_tls import pop_tls_options
-from hms_cache.store.engine.drivers.postgresql_options import set_for_session, settings_of
+from hms_cache.store.engine.drivers.postgresql_options import settings_of
 from hms_cache.store.engine.drivers.postgresql_tls import PostgresqlTls
 from hms_cache.store.engine.drivers.sqlite_files import FileOpener
 from hms_cache.store.engine.errors import RetryableConflict
@@ -185,7 +185,7 @@ class Sessions:
 
     def _prepare_postgresql(self, connection: Any, kind: str) -> None:
         limit_s, connection.answer_limit_s = connection.answer_limit_s, self._connect_limit_s(kind)
-        set_for_session(connection, self.settings_on_postgresql(kind))
+        connection.set_for_session(self.settings_on_postgresql(kind))
         connection.answer_limit_s = limit_s
         if kind == "load":
             connection.read_only = True
