@@ -25,6 +25,7 @@ case "${1:-}" in
     need krb5-config libkrb5-dev
     need /usr/sbin/slapd slapd
     need /usr/sbin/pgbouncer pgbouncer
+    need /usr/sbin/haproxy haproxy
     need /usr/sbin/rsyslogd rsyslog
     ;;
   browser)

@@ -413,6 +413,7 @@ class Service:
         metrics = self.metrics.server
         metrics.tls_handshakes.include(ports.handshakes)
         metrics.authentications.include(ports.authentications)
+        metrics.proxy_headers.include(ports.proxy_headers)
         for port in ports.ports:
             metrics.connections_by_port.labels(str(port.number)).set_function(partial(listener.connections_of, port))
             _log.info(

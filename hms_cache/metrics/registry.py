@@ -128,6 +128,13 @@ class ServerMetrics(_Subsystem):
             " timeout, closed, other.",
             "outcome",
         )
+        self.proxy_headers = self._tally(
+            "proxy_headers_total",
+            "Connections from addresses in server.proxy_protocol_from, by their header. outcome: ok, local (the proxy's"
+            " own connection, such as a health check), invalid (no header, or a malformed one), timeout, closed (before"
+            " a header arrived).",
+            "outcome",
+        )
         self.certificate_end = self._gauge(
             "certificate_end_timestamp_seconds",
             "Expiry time of the TLS certificate for new connections; 0: no port uses TLS.",

@@ -63,6 +63,14 @@ class Handshakes:
         self._forget_s = now_s() + LOGGED_AGAIN_S
         """When `_logged` is cleared."""
 
+    def ended_early(self, address: str, reason: str, *, is_begun: bool) -> None:
+        """The connection has ended before the handshake. One on which the client sent nothing is not worth a line:
+        health checks and scanners connect to see whether the port is open."""
+        if is_begun:
+            self.failed("closed", address, reason)
+        else:
+            self.outcomes["closed"] += 1
+
     def failed(self, outcome: str, address: str, reason: str) -> None:
         """A handshake failed. It is counted, and logged if it is the first one of its address for some time."""
         self.outcomes[outcome] += 1

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hms_cache.server.fairness import RoundRobin
 from hms_cache.server.transports.http import HttpPort
+from hms_cache.server.transports.proxy_headers import TrustedProxies
 from hms_cache.server.transports.sasl import SaslPort
 from hms_cache.server.transports.tls import TlsPort
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Port:
-    """The layers between a socket and its connection. Without any of the three, there are none."""
+    """The layers between a socket and its connection. Without any of the four, there are none."""
 
     host: str
     number: int
@@ -32,6 +33,8 @@ class Port:
     sasl: SaslPort | None = None
     http: HttpPort | None = None
     """Not together with `sasl`."""
+    proxies: TrustedProxies | None = None
+    """None: no proxy sends the addresses of its clients."""
 
     def protocol(self, connect: Callable[[], Connection], round_robin: RoundRobin) -> asyncio.Protocol:
         """The protocol for a new socket. `connect` creates a connection; with HTTP, one for each user."""
@@ -42,7 +45,9 @@ class Port:
             protocol = connect()
             if self.sasl is not None:
                 protocol = self.sasl.protect(protocol, round_robin)
-        return protocol if self.tls is None else self.tls.protect(protocol, round_robin)
+        if self.tls is not None:
+            protocol = self.tls.protect(protocol, round_robin)
+        return protocol if self.proxies is None else self.proxies.protect(protocol)
 
     @property
     def uri(self) -> str:

@@ -47,6 +47,7 @@ EXEMPT = {
     "server/handlers/partition_specs.py:_MAX_SHARED_CHARACTERS": "as long as a request may be that shares nothing",
     "server/session.py:ALWAYS_KEPT_BYTES": "what is below it is let in, by server.sessions_budget_bytes",
     "server/transports/http_requests.py:MAX_HEADER_LINES": FORMAT + ": clients and proxies send some twenty lines",
+    "server/transports/proxy_headers.py:_MAX_TEXT_BYTES": FORMAT + " (version 1 of the PROXY protocol)",
     "store/avro_schemas.py:_MAX_DEPTH": FRAMES,
     "store/avro_schemas.py:_MAX_PRECISION": FORMAT + " (Hive's decimals)",
     "store/engine/drivers/mysql_driver.py:LARGE_STATEMENT_BYTES": "from here on the database's own limit is asked for",

@@ -18,6 +18,7 @@ from hms_cache.server.layer import Handshakes
 from hms_cache.server.port import Port
 from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.plain_calls import refusal_of_plain_call
+from hms_cache.server.transports.proxy_headers import TrustedProxies
 from hms_cache.server.transports.sasl import SaslPort
 from hms_cache.server.transports.tls import TlsPort
 from hms_cache.values import frozen
@@ -120,6 +121,10 @@ class Ports:
         """Outcomes of TLS handshakes, over all ports."""
         return _outcomes(port.tls for port in self.ports)
 
+    def proxy_headers(self) -> Mapping[tuple[str, ...], float]:
+        """Outcomes of headers of the PROXY protocol. All ports have the same proxies."""
+        return _outcomes(port.proxies for port in self.ports[:1])
+
     def authentications(self) -> Mapping[tuple[str, ...], float]:
         """Outcomes of authentications, over all ports."""
         return _outcomes(part for port in self.ports for part in (port.sasl, port.http))
@@ -148,14 +153,23 @@ def open_ports(settings: Settings, delegation: TokenManager | None, buffers: Buf
     tokens = bearer_tokens(settings)
     ports: list[Port] = []
     made = Ports((), tokens)
+    proxies = _proxies(settings.server)
     try:
         for name, one in each:
-            ports.append(port_of(name, one, delegation, tokens, buffers, is_alone=len(each) == 1))
+            port = port_of(name, one, delegation, tokens, buffers, is_alone=len(each) == 1)
+            port.proxies = proxies
+            ports.append(port)
             made = Ports(tuple(ports), tokens)
     except BaseException:
         made.close()
         raise
     return made
+
+
+def _proxies(server: ServerSettings) -> TrustedProxies | None:
+    if not server.proxy_protocol_from:
+        return None
+    return TrustedProxies(server.proxy_protocol_from, finite_s(server.first_call_timeout_s), server.max_connections)
 
 
 def port_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from ipaddress import ip_network
 from typing import Literal, Self
 
 from pydantic import SecretStr, model_validator
@@ -145,7 +146,8 @@ class ServerSettings(Section):
         1024,
         unit="connections",
         reason="One machine must not use up the connections of all others. This is a quarter of max_connections, and"
-        " as many as Hive allows in total. Raise it if clients connect through a proxy or address translation.",
+        " as many as Hive allows in total. Raise it if clients connect through address translation, or a proxy that is"
+        " not in proxy_protocol_from.",
         ge=0,
     )
     """Maximum number of connections from one client address. Further connections are refused with an error. 0: only
@@ -163,6 +165,12 @@ class ServerSettings(Section):
     server.max_connections_per_address, max_calls_per_address, cache.max_loads_per_address and those of the management
     port. With 64, all addresses of such a network count as one client, also when clients take turns. 128: each address
     is a client of its own, as IPv4 addresses always are."""
+    proxy_protocol_from: Words = setting(())
+    """Addresses and networks of proxies that send the PROXY protocol, version 1 or 2, such as 10.0.0.7, 10.1.0.0/16.
+    Their clients' addresses then count in limits, audit lines, policies and authentication.proxy_users, in place of the
+    proxy's own. A connection from such an address without this header is closed, and so is one from any other address
+    with it. Applies to all ports, also to those with TLS. Name only proxies: whoever can send the header can claim any
+    address."""
     max_in_flight: int = setting(
         1024,
         unit="calls",
@@ -181,7 +189,7 @@ class ServerSettings(Section):
     """Maximum number of calls of one user that run or wait for a thread. Further calls get a MetaException. The user is
     the authenticated one, or otherwise the one that set_ugi names. 0: no limit."""
     max_calls_per_address: int = setting(
-        0, unit="calls", reason="Off: behind a proxy all clients have one address.", ge=0
+        0, unit="calls", reason="Off: behind address translation all clients have one address.", ge=0
     )
     """Maximum number of calls from one client address that run or wait for a thread. 0: no limit."""
     max_message_bytes: SizeBytes = hive_setting(100 * 1024 * 1024, "server.max.message.size", ge=1024)
@@ -297,6 +305,15 @@ class ServerSettings(Section):
         is_address = bool(host) and port.isdecimal() and 0 < int(port) < 65536
         if self.audit_syslog and not self.audit_syslog.startswith("/") and not is_address:
             raise ValueError("audit_syslog must be the path of a socket or HOST:PORT")
+        return self
+
+    @model_validator(mode="after")
+    def _proxies_are_networks(self) -> Self:
+        for text in self.proxy_protocol_from:
+            try:
+                ip_network(text, strict=False)
+            except ValueError as error:
+                raise ValueError(f"proxy_protocol_from: {text!r} is neither an IP address nor a network") from error
         return self
 
     @model_validator(mode="after")

@@ -192,7 +192,7 @@ class SaslLayer(Layer):
         self._stop_timer()
         if not self._counted:
             self._counted = True
-            self._port.failed("closed", self._address, "the connection ended in the negotiation")
+            self._port.ended_early(self._address, "the connection ended in the negotiation", is_begun=self._greeted)
         elif not self._closing:
             self._count_truncated_frame("the connection ended within a frame")
         self._closing = True

@@ -188,7 +188,8 @@ class TlsLayer(Layer):
         """Tells the connection."""
         self._stop_timer()
         if not self._counted:
-            self._fail("closed", "the connection ended in the handshake")
+            self._counted = True
+            self._port.ended_early(self._address, "the connection ended in the handshake", is_begun=self._greeted)
         self._closing = True
         self._received.clear()
         self._drop_backlog()
