@@ -6,13 +6,10 @@ import asyncio
 import ipaddress
 import logging
 import re
-import shutil
 import socket
 import struct
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +22,8 @@ from hms_cache.app import event_loop
 from hms_cache.config import load
 from hms_cache.errors import ConfigurationError
 from hms_cache.server.transports.proxy_headers import ProxyHeader, ProxyHeaderError, read_header
-from tests.programs import listening
 from tests.server.conftest import MAX_WAIT_S, Link, Running, Serve, request_bytes
+from tests.server.haproxy import haproxy
 from tests.server.test_tls import Authority, authority, handshakes, wait_for  # noqa: F401  (a fixture)
 
 CLIENT = "192.0.2.7"
@@ -338,23 +335,6 @@ def configuration_of_the_page() -> str:
     blocks = PAGE.read_text().split("```")[1::2]
     (found,) = [block for block in blocks if "send-proxy-v2" in block]
     return found
-
-
-@contextmanager
-def haproxy(directory: Path, configuration: str) -> Iterator[int]:
-    """HAProxy with a configuration, on the port that `PORT` in it stands for."""
-    program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-    if program is None:
-        pytest.skip("install haproxy")
-    file = directory / "haproxy.cfg"
-
-    def command(port: int) -> list[str]:
-        file.write_text(configuration.replace("PORT", str(port)))
-        subprocess.run([program, "-c", "-f", str(file)], check=True, capture_output=True)
-        return [program, "-db", "-f", str(file)]
-
-    with listening(command, directory / "haproxy.log") as port:
-        yield port
 
 
 def through(port: int, address: str) -> socket.socket:

@@ -10,6 +10,7 @@ from hms_cache.errors import StartupError
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.http import HttpLimits, HttpPort
+from hms_cache.server.transports.trusted_networks import TrustedNetworks
 
 
 def http_port(settings: Settings, tokens: BearerTokens | None, buffers: BufferBudget) -> HttpPort | None:
@@ -48,6 +49,7 @@ def http_port(settings: Settings, tokens: BearerTokens | None, buffers: BufferBu
         ),
         buffers,
         network_of=client_networks(server.client_ipv6_prefix_length),
+        proxies=TrustedNetworks(server.http_forwarded_from),
     )
 
 

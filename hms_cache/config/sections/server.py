@@ -171,6 +171,9 @@ class ServerSettings(Section):
     proxy's own. A connection from such an address without this header is closed, and so is one from any other address
     with it. Applies to all ports, also to those with TLS. Name only proxies: whoever can send the header can claim any
     address."""
+    http_forwarded_from: Words = setting(())
+    """With transport_mode = http: addresses and networks of proxies whose header X-Forwarded-For is believed. The
+    client's address is then the last one in it that is none of them. From other addresses, the header has no effect."""
     max_in_flight: int = setting(
         1024,
         unit="calls",
@@ -309,11 +312,12 @@ class ServerSettings(Section):
 
     @model_validator(mode="after")
     def _proxies_are_networks(self) -> Self:
-        for text in self.proxy_protocol_from:
-            try:
-                ip_network(text, strict=False)
-            except ValueError as error:
-                raise ValueError(f"proxy_protocol_from: {text!r} is neither an IP address nor a network") from error
+        for name in ("proxy_protocol_from", "http_forwarded_from"):
+            for text in getattr(self, name):
+                try:
+                    ip_network(text, strict=False)
+                except ValueError as error:
+                    raise ValueError(f"{name}: {text!r} is neither an IP address nor a network") from error
         return self
 
     @model_validator(mode="after")

@@ -5,14 +5,14 @@ A request is a POST with one call in its body, and the response carries the repl
 empty. If anything follows the call in the body, the socket is closed.
 
 Each request identifies its user: by a bearer token, or, if no token is required, by the header `x-actor-username`,
-which proves nothing. If a socket carries requests of several users, as one of a proxy may, each user has a connection
-of its own to the server behind it.
+which proves nothing. If a socket carries requests of several users or addresses, as one of a proxy may, each of them
+has a connection of its own to the server behind it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -26,7 +26,7 @@ from hms_cache.server.fairness import RoundRobin
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.session import CLAIMED_USER, IDENTITY
 from hms_cache.server.transports.fair_threads import FairThreads
-from hms_cache.server.transports.http_requests import Requests, leads_to, problem_of
+from hms_cache.server.transports.http_requests import Requests, forwarded_address, leads_to, problem_of
 from hms_cache.server.transports.plain_calls import refusal_of_plain_call
 from hms_cache.values import frozen
 
@@ -79,14 +79,16 @@ class HttpPort(Handshakes):
         buffers: BufferBudget,
         *,
         network_of: Callable[[str], str] = str,
+        proxies: Container[str] = frozenset(),
     ) -> None:
         """`tokens`: None if clients need none; `network_of`: maps an address to the network whose addresses share one
-        turn."""
+        turn; `proxies`: addresses whose header `x-forwarded-for` is believed."""
         super().__init__("authentication", OUTCOMES)
         self.target = f"/{path.strip('/')}".encode()
         self.tokens = tokens
         self.limits = limits
         self.buffers = buffers
+        self.proxies = proxies
         self.threads = FairThreads(CHECK_THREADS, "hms-jwt", network_of)
 
     def protect(self, connect: Callable[[], Caller], round_robin: RoundRobin) -> HttpLayer:
@@ -153,6 +155,12 @@ class HttpLayer(Layer):
         """Whether the connection behind has had no call, so that its user can still be set."""
         self._user: Identity | str | None = None
         """The user whose requests the connection behind gets: authenticated by a token, or claimed."""
+        self._client = ""
+        """The address of its requests, if a proxy named it."""
+        self._own_address = ""
+        """Of the socket, while `_address` is that of the request's client."""
+        self._is_proxied = False
+        """Whether the socket is a trusted proxy's."""
         self._in_body = False
         self._body_bytes = 0
         self._unread_bytes = 0
@@ -169,6 +177,8 @@ class HttpLayer(Layer):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tells the connection."""
         self._lie_on(transport)
+        self._own_address = self._address
+        self._is_proxied = self._address in self._port.proxies
         self._upper.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
@@ -261,6 +271,8 @@ class HttpLayer(Layer):
             return self._user if isinstance(self._user, Identity) else None
         if name == CLAIMED_USER:
             return self._user if isinstance(self._user, str) else None
+        if name == "peername" and self._client:
+            return (self._client, 0)
         return super().get_extra_info(name, default)
 
     def close(self) -> None:
@@ -375,6 +387,11 @@ class HttpLayer(Layer):
         for name in _ONCE:
             if names.count(name) > 1:
                 raise _Refusal(400, f"the header {name.decode()} is there {names.count(name)} times")
+        if self._is_proxied:
+            try:
+                self._address = forwarded_address(request.headers, port.proxies) or self._own_address
+            except ValueError as error:
+                raise _Refusal(400, str(error)) from error
         # Paths below it are accepted, too: Hive's client requests `/metastore/*`, as its servlet is mapped.
         if not leads_to(port.target, request.target):
             raise _Refusal(404, f"the metastore is at {port.target.decode()}")
@@ -448,10 +465,11 @@ class HttpLayer(Layer):
 
     def _serve(self, user: Identity | str | None) -> None:
         """The request is this user's: uses the connection behind, or creates another one."""
-        if user != self._user and not self._fresh:
+        client = self._address if self._address != self._own_address else ""
+        if client != self._client or (user != self._user and not self._fresh):
             before, self._upper = self._upper, self._connect()
             before.connection_lost(None)
-            self._user = user
+            self._user, self._client = user, client
             self._upper.connection_made(self)
         self._user = user
         self._fresh = False

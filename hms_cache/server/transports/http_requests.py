@@ -7,10 +7,14 @@ should refuse (RFC 9112, 11.2). No client needs what is refused here.
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable
+from ipaddress import ip_address
 from typing import Any
 
 import h11
 from h11._readers import ChunkedReader
+
+from hms_cache.server.transports.trusted_networks import address_text
 
 MAX_HEADER_LINES = 200
 """Lines of a header. A line takes a microsecond to parse, however short it is, and a header of the maximum size could
@@ -28,6 +32,14 @@ _MAX_SHOWN = 300
 _END_OF_HEADER = re.compile(rb"\n\r?\n")
 _FOLDED_LINE = re.compile(rb"\n[ \t]")
 _AUTHORITY = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
+
+FORWARDED_HEADER = b"x-forwarded-for"
+
+_BRACKETED = re.compile(r"\[([^\]]*)\](?::\d{1,5})?")
+_WITH_PORT = re.compile(r"([^:]*):\d{1,5}")
+"""Some proxies add the client's port."""
+
+_MAX_SHOWN_ADDRESS = 64
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
 _PYTHONS_BYTES = re.compile(rf"bytearray\(b(?P<array>{_QUOTED})\)|\bb(?P<bytes>{_QUOTED})")
@@ -118,6 +130,29 @@ def problem_of(request: h11.Request) -> tuple[int, str] | None:
     if request.http_version == b"1.0":  # the same: HTTP/1.0 has no chunks
         return 400, "a request of HTTP/1.0 has no transfer-encoding"
     return None
+
+
+def forwarded_address(headers: Iterable[tuple[bytes, bytes]], proxies: Container[str]) -> str | None:
+    """Returns the client's address by the header `x-forwarded-for` of a request that came from a proxy; None without
+    this header. Raises ValueError if it is not an IP address, of which the message names the beginning.
+
+    Each proxy adds the address from which it got the request at the end, and a client can send anything in front. So
+    the last address counts that is none of `proxies`.
+    """
+    lines = b",".join(value for name, value in headers if name == FORWARDED_HEADER).decode("latin-1")
+    named = [name.strip() for name in lines.split(",") if name.strip()]
+    address = None
+    for name in reversed(named):
+        bracketed = _BRACKETED.fullmatch(name)
+        with_port = _WITH_PORT.fullmatch(name)
+        text = bracketed[1] if bracketed else with_port[1] if with_port else name
+        try:
+            address = address_text(ip_address(text))
+        except ValueError as error:
+            raise ValueError(f"x-forwarded-for: {name[:_MAX_SHOWN_ADDRESS]!r} is not an IP address") from error
+        if address not in proxies:
+            break
+    return address
 
 
 def leads_to(target: bytes, request_target: bytes) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from hms_cache.event_loops import ClientTimer
 from hms_cache.server.layer import Handshakes, address_of
+from hms_cache.server.transports.trusted_networks import TrustedNetworks, address_text
 
 OUTCOMES = ("ok", "local", "invalid", "timeout", "closed")
 
@@ -78,7 +79,7 @@ def _binary_header(data: bytes) -> ProxyHeader | None:
         return ProxyHeader(length_bytes, None)
     address = ipaddress.ip_address(data[_FIXED.size : _FIXED.size + address_bytes])
     (port,) = struct.unpack_from("!H", data, _FIXED.size + 2 * address_bytes)
-    return ProxyHeader(length_bytes, (str(address), port))
+    return ProxyHeader(length_bytes, (address_text(address), port))
 
 
 def _text_header(data: bytes) -> ProxyHeader | None:
@@ -102,7 +103,7 @@ def _text_header(data: bytes) -> ProxyHeader | None:
     except ValueError as error:
         raise ProxyHeaderError(f"its addresses are not of {words[1]}") from error
     port, _ = _port(words[4]), _port(words[5])
-    return ProxyHeader(length_bytes, (_text_of(client), port))
+    return ProxyHeader(length_bytes, (address_text(client), port))
 
 
 def _port(text: str) -> int:
@@ -111,17 +112,8 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _text_of(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
-    """The address as the system shows that of a direct connection: IPv4 as IPv4, although the proxy may listen on both,
-    and without the name of an interface, which is one of the proxy's machine."""
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(address.ipv4_mapped or ipaddress.IPv6Address(int(address)))
-    return str(address)
-
-
 class TrustedProxies(Handshakes):
-    """The proxies of a server, and the connections whose header has not arrived. Used on the event loop only, except
-    `trusts`."""
+    """The proxies of a server, and the connections whose header has not arrived. Used on the event loop only."""
 
     def __init__(self, networks: Iterable[str], header_timeout_s: float | None, max_waiting: int) -> None:
         """Raises ValueError if one of `networks` is neither an address nor a network.
@@ -130,21 +122,12 @@ class TrustedProxies(Handshakes):
         :param max_waiting: maximum number of connections without a header. For a further one, the oldest is closed.
         """
         super().__init__("PROXY header", OUTCOMES)
-        self._networks = tuple(ipaddress.ip_network(text, strict=False) for text in networks)
+        self.networks = TrustedNetworks(networks)
+        """From these addresses, connections must begin with a header, which is believed."""
         self._header_timeout_s = header_timeout_s
         self._max_waiting = max_waiting
         self._waiting: dict[_ProxiedSocket, None] = {}
         """The oldest first."""
-
-    def trusts(self, address: str) -> bool:
-        """Whether connections from this address must begin with a header, which is believed."""
-        try:
-            found = ipaddress.ip_address(address.partition("%")[0])
-        except ValueError:  # of a socket file
-            return False
-        if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-            found = found.ipv4_mapped
-        return any(found in network for network in self._networks)
 
     def protect(self, upper: asyncio.Protocol) -> asyncio.Protocol:
         """The protocol for a new socket. `upper` learns of the connection when the client's address is known."""
@@ -179,7 +162,7 @@ class _ProxiedSocket(asyncio.Protocol):
         """Waits for the header if the address is a proxy's."""
         self._transport = cast(asyncio.Transport, transport)
         address = address_of(transport)
-        if address is None or not self._proxies.trusts(address):
+        if address is None or address not in self._proxies.networks:
             self._transport.set_protocol(self._upper)
             self._upper.connection_made(transport)
             return
