@@ -1,0 +1,1 @@
+"""Servers of an earlier version beside this one, or before and after it."""
