@@ -26,6 +26,7 @@ case "${1:-}" in
     need /usr/sbin/slapd slapd
     need /usr/sbin/pgbouncer pgbouncer
     need /usr/sbin/haproxy haproxy
+    need /usr/sbin/pgpool pgpool2
     need /usr/sbin/rsyslogd rsyslog
     ;;
   browser)

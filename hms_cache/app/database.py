@@ -16,11 +16,11 @@ from hms_cache.errors import SchemaError, StartupError
 from hms_cache.lease.unannounced import UnannouncedWrites
 from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.database_proxies import DISTRIBUTED_READS, SHARED_SESSIONS, problem_of_proxy
 from hms_cache.store.engine.dialects import reason_of_stale_reads
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.sequences import raise_lagging_sequences
-from hms_cache.store.engine.session_pools import shares_sessions
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.installation.check import check_schema, schema_version
 from hms_cache.store.installation.foreign_key_indexes import (
@@ -36,6 +36,14 @@ _log = logging.getLogger(__name__)
 
 #: The oldest schema that is used without an upgrade; what it lacks, the store does without.
 OLDEST_SCHEMA = (3, 1)
+
+_REMEDIES_OF_PROXIES = {
+    SHARED_SESSIONS: "Have the pool keep sessions (PgBouncer: pool_mode = session), or name the server in"
+    " database.url.",
+    DISTRIBUTED_READS: "Have it send everything to the primary (Pgpool-II: load_balance_mode = off, or"
+    " database_redirect_preference_list; others: no splitting of reads and writes), or name the primary in"
+    " database.url.",
+}
 
 
 @contextmanager
@@ -95,11 +103,9 @@ def require_schema(database: Database, settings: Settings) -> None:
 
 def require_served_schema(database: Database, settings: Settings) -> SchemaFeatures:
     """Like :func:`require_schema`, but changes nothing. Returns which parts of the schema exist."""
-    if shares_sessions(database):
-        raise StartupError(
-            "the database is behind a pool that gives each transaction another session",
-            remedy="Have the pool keep sessions (PgBouncer: pool_mode = session), or name the server in database.url.",
-        )
+    problem = problem_of_proxy(database)
+    if problem is not None:
+        raise StartupError(problem, remedy=_REMEDIES_OF_PROXIES[problem])
     create = f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'"
     if (file := database.missing_file) is not None:  # SQLite would create it, without a schema
         raise SchemaError(f"the database has no metastore schema: there is no file {file}", remedy=create)

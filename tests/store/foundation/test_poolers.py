@@ -20,9 +20,9 @@ from hms_cache.config import load
 from hms_cache.config.sections import DatabaseSettings
 from hms_cache.errors import ConfigurationError, StartupError
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.database_proxies import shares_sessions
 from hms_cache.store.engine.drivers.postgresql_options import settings_of
 from hms_cache.store.engine.errors import DatabaseUnavailable
-from hms_cache.store.engine.session_pools import shares_sessions
 from hms_cache.store.installation.init import init_schema
 from tests.conftest import ServerLookup
 from tests.databases import DatabaseServer, ServerMissing, closing, free_port, server_directory, started
