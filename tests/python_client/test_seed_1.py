@@ -249,6 +249,7 @@ def test_a_load_at_start_has_a_tag_of_its_own(start_metastore: StartMetastore) -
     a.client.call("create_table", transactional("t"))
     write_ids_7_and_8_open(a, "t")
     b = start_metastore(**{"cache.write_id_reads": "trust"})
+    b.sees()
     b.plain_table("t")
     found, answers = read(b, "t")
     assert (found.tableName, answers) == ("t", [HIT])

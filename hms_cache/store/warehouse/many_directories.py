@@ -97,7 +97,11 @@ class _Scan:
         if any(one > other for one, other in pairwise(keys)) or (is_more and not page):
             raise OSError("The store does not list its keys in their order")
         # Some stores begin after the key, others with it.
-        return [each for each in page if each.suffix != self._start], is_more
+        later = [each for each in page if each.suffix != self._start]
+        if is_more and not later:
+            # A store may return fewer objects than requested, even one: the next page would be the same.
+            raise OSError("The store's page ends at the key at which it begins")
+        return later, is_more
 
     def _take(self, page: Sequence[StoredObject]) -> Iterator[Listed]:
         for each in page:
