@@ -260,6 +260,34 @@ def test_an_aborted_writers_statistics_of_partitions_are_valid_to_nobody(server:
         assert partitions_answered(reader) == [False, False, False]
 
 
+@pytest.mark.parametrize("is_partitioned", [False, True], ids=["table", "partition"])
+def test_after_an_aborted_writer_the_second_analysis_is_valid(is_partitioned: bool, server: Metastore) -> None:
+    """The first one cannot be told from an INSERT, which adds to figures that it has read, and removes the claims."""
+    if is_partitioned:
+        with_partition(server)
+    else:
+        server.client.call("create_table", transactional("t"))
+
+    def analyze(txn: Transaction) -> None:
+        if is_partitioned:
+            write_partition_statistics(txn)
+        else:
+            write_statistics(txn, "t", 3)
+
+    def answered(txn: Transaction) -> set[bool]:
+        return set(partitions_answered(txn) if is_partitioned else is_answered(txn, "t"))
+
+    lost = Transaction(server.client, ["d.t"])
+    lost.begin()
+    analyze(lost)
+    lost.abort()
+    for expected in (False, True):
+        with Transaction(server.client, ["d.t"]) as writer:
+            analyze(writer)
+        with Transaction(server.client, ["d.t"]) as reader:
+            assert answered(reader) == {expected}
+
+
 @pytest.mark.parametrize("merges", [False, True], ids=["replaced", "merged"])
 def test_new_statistics_of_a_partitions_columns_do_not_vouch_for_an_aborted_writer(
     merges: bool, server: Metastore
