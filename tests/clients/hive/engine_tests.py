@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from xml.sax.saxutils import escape
+
+from sqlalchemy import create_engine
 
 from benchmarks import java_metastore
 from tests.clients.hive import engine
@@ -44,6 +48,33 @@ def fetch() -> list[Path]:
     return [artifact(one, _FOLDER) for one in (_TESTS, *kept, *_MOCKS, *_FURTHER)]
 
 
+def fetch_hcatalog() -> list[Path]:
+    """The jars of HCatalog and its tests. Raises `FetchFailed`."""
+    hcatalog = f"org.apache.hive.hcatalog:hive-hcatalog-core:{engine.VERSION}"
+    # A method of what the tests inherit has a class of Pig in its signature.
+    return [artifact(one, _FOLDER) for one in (hcatalog, f"{hcatalog}:jar:tests", "org.apache.pig:pig:0.16.0")]
+
+
+_VIEWED = ("COMPLETED_TXN_COMPONENTS", "HIVE_LOCKS")
+
+
+@contextmanager
+def lower_case_views(database_url: str) -> Iterator[None]:
+    """While it runs, the database has views of the tables whose names tests write in lower case: MariaDB distinguishes
+    them."""
+    database = create_engine(database_url)
+    try:
+        with database.connect() as connection:
+            for name in _VIEWED:
+                connection.exec_driver_sql(f"CREATE VIEW {name.lower()} AS SELECT * FROM {name}")
+        yield
+        with database.connect() as connection:
+            for name in _VIEWED:
+                connection.exec_driver_sql(f"DROP VIEW {name.lower()}")
+    finally:
+        database.dispose()
+
+
 STORE_OVER_THRIFT = {"metastore.txn.store.impl": f"{METASTORE}.txn.{_STORE.stem}"}
 """A property with which the store of transactions in the process of the tests calls the metastore."""
 
@@ -61,14 +92,30 @@ def properties_for_transactions(database_url: str) -> dict[str, str]:
     }
 
 
+def _make_source_tree(directory: Path, configuration: Path) -> None:
+    """Some classes look for the directories of Hive's sources, and take their configuration from there."""
+    for name in ("itests", "metastore", "ql", "target/tmp"):
+        (directory / name).mkdir(parents=True)
+    copied = directory / "data" / "conf"
+    shutil.copytree(configuration, copied)
+    (copied / "tez").mkdir()
+    (copied / "hivemetastore-site.xml").write_text("<configuration/>")
+
+
 class EngineTests:
     """Tests of the metastore at a URI, whose warehouse and database (for a user with a password) they access.
 
-    The parent of the warehouse is the directory of the tests, if they have one.
+    The parent of the warehouse is the directory of the tests, if they have one. `jars` are further ones.
     """
 
     def __init__(
-        self, directory: Path, uri: str, warehouse: Path, database_url: str, properties: Mapping[str, str]
+        self,
+        directory: Path,
+        uri: str,
+        warehouse: Path,
+        database_url: str,
+        properties: Mapping[str, str],
+        jars: Sequence[Path] = (),
     ) -> None:
         self._directory = directory
         # Classes with a directory of their own expect the warehouse in it.
@@ -76,7 +123,7 @@ class EngineTests:
         configuration = directory / "conf"
         configuration.mkdir(parents=True)
         (configuration / "log4j2.properties").write_text("rootLogger.level = off\n")
-        of_database, jars = engine.of_database(database_url)
+        of_database, of_store = engine.of_database(database_url)
         all_properties = {
             "hive.metastore.uris": uri,
             "hive.metastore.warehouse.dir": f"file:{warehouse}",
@@ -100,9 +147,10 @@ class EngineTests:
         )
         for site in ("hive-site.xml", "core-site.xml"):
             (configuration / site).write_text(f"<configuration>{body}</configuration>")
+        _make_source_tree(directory, configuration)
         classes = directory / "classes"
         classes.mkdir()
-        libraries = [*fetch(), HIVE_4.jar_of_tests(), *jars]
+        libraries = [*jars, *fetch(), HIVE_4.jar_of_tests(), *of_store]
         path = [str(classes), engine.class_path(configuration, engine.fetch()), *map(str, libraries)]
         self._class_path = ":".join(path)
         subprocess.run(
