@@ -18,7 +18,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing as closing_cursor
 from contextlib import contextmanager
 from pathlib import Path
@@ -278,18 +278,66 @@ def start_galera() -> DatabaseServer:
 
     :raises ServerMissing: there is no Galera library.
     """
+    return _start_galera_node("gcomm://", free_port(), {}, "--wsrep-new-cluster")
+
+
+def start_galera_cluster(size: int) -> list[DatabaseServer]:
+    """Starts a Galera cluster of MariaDB servers, one after the other. Their reads wait for commits on other nodes
+    (``wsrep_sync_wait`` 1), and their databases are the same. If two are separated, the first keeps the majority.
+
+    :raises ServerMissing: there is no Galera library, or no rsync, with which nodes are filled.
+    """
+    if shutil.which("rsync") is None or shutil.which("lsof") is None:
+        raise ServerMissing("install rsync and lsof")
+    ports = [free_port() for _ in range(size)]
+    others = "gcomm://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+    nodes: list[DatabaseServer] = []
+    try:
+        for number, port in enumerate(ports):
+            nodes.append(
+                _start_galera_node(
+                    others,
+                    port,
+                    {
+                        "pc.weight": "1" if number else "2",
+                        "evs.keepalive_period": "PT0.2S",
+                        "evs.suspect_timeout": "PT1S",
+                        "evs.inactive_timeout": "PT3S",
+                    },
+                    *(["--wsrep-new-cluster"] if not number else []),
+                    f"--wsrep-node-name=node-{number + 1}",
+                    "--wsrep-sst-method=rsync",
+                    f"--wsrep-sst-receive-address=127.0.0.1:{free_port()}",
+                    "--wsrep-sync-wait=1",
+                    "--wsrep-slave-threads=2",
+                )
+            )
+    except BaseException:
+        for node in reversed(nodes):
+            node.stop()
+        raise
+    return nodes
+
+
+def _start_galera_node(cluster: str, port: int, more_options: Mapping[str, str], *more: str) -> DatabaseServer:
     libraries = [*glob.glob("/usr/lib*/galera*/libgalera_smm.so"), *glob.glob("/usr/lib/*/libgalera_smm.so")]
     if not libraries:
         raise ServerMissing("install galera-4")
+    options = {
+        "gmcast.listen_addr": f"tcp://127.0.0.1:{port}",
+        "ist.recv_addr": f"127.0.0.1:{free_port()}",
+        "gcache.size": "16M",
+        **more_options,
+    }
     return start_mariadb(
         "--wsrep-on=ON",
         f"--wsrep-provider={libraries[0]}",
-        "--wsrep-cluster-address=gcomm://",
-        "--wsrep-new-cluster",
-        f"--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{free_port()};gcache.size=16M",
-        "--wsrep-node-address=127.0.0.1",
+        f"--wsrep-cluster-address={cluster}",
+        f"--wsrep-provider-options={';'.join(f'{name}={value}' for name, value in options.items())}",
+        f"--wsrep-node-address=127.0.0.1:{port}",
         "--binlog-format=ROW",
         "--innodb-autoinc-lock-mode=2",
+        *more,
     )
 
 

@@ -34,6 +34,7 @@ from hms_cache.errors import (
     StartupError,
 )
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.engine.active_node import other_active_node
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import (
     database_time_ms,
@@ -195,8 +196,15 @@ def _check_indexes(findings: Findings, _settings: Settings, database: Database) 
 def _check_primary(findings: Findings, _settings: Settings, database: Database) -> None:
     with database.checking() as connection:
         reason = reason_of_stale_reads(connection)
+        active = other_active_node(connection)
     if reason is not None:
         findings.error(f"the cache would stay off: {reason}", "Name the primary in database.url.")
+    if active is not None:
+        findings.warning(
+            f"servers write through another node of the Galera cluster ({active}): each change of the node interrupts"
+            " their writes",
+            "Let database.url lead all servers to the same node.",
+        )
 
 
 def _check_commits_stay(findings: Findings, _settings: Settings, database: Database) -> None:

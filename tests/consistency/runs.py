@@ -46,8 +46,12 @@ def two_servers(
     *,
     kind: type[ServerProcess] = ServerProcess,
     settings: dict[str, object] | None = None,
+    second_url: str | None = None,
 ) -> Iterator[Run]:
-    """Two servers on the database with `cache.max_staleness_ms` as set, and the tables of the workload in it."""
+    """Two servers on the database with `cache.max_staleness_ms` as set, and the tables of the workload in it.
+
+    `second_url`: at which the second server reaches the same database.
+    """
     chosen: dict[str, object] = {
         "cache.max_staleness_ms": setting,
         "warehouse.files": "leave",
@@ -57,7 +61,8 @@ def two_servers(
     with ExitStack() as stack:
         servers = []
         for number in range(2):
-            server = kind(directory / f"server{number}", database_url, settings=chosen)
+            url = second_url if number and second_url else database_url
+            server = kind(directory / f"server{number}", url, settings=chosen)
             server.start()
             stack.callback(_stop, server)
             servers.append(server)

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -167,11 +167,12 @@ def members(
     has_stepping_clock: bool = False,
     is_prepared: bool = True,
     more: Mapping[str, object] | None = None,
+    urls: Sequence[str] = (),
 ) -> Iterator[Run]:
     """This many members, each reached by the others through a proxy of its own, and the tables of the workload.
 
     `has_stepping_clock`: the first one's wall clock can be set, by libfaketime. `is_prepared`: False if another
-    workload runs. `more`: settings.
+    workload runs. `more`: settings. `urls`: at which the members reach the same database, in turn.
     """
     with ExitStack() as stack:
         servers, proxies = [], []
@@ -182,7 +183,7 @@ def members(
             stack.callback(proxy.cut)
             server = kind(
                 directory / f"server{number}",
-                database_url,
+                urls[number % len(urls)] if urls else database_url,
                 {**settings(directory, lease__port=port, lease__address=f"127.0.0.1:{proxy.port}"), **(more or {})},
             )
             if number == 0 and has_stepping_clock:

@@ -41,6 +41,7 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.notifications.event_log import History, LogHead
+from hms_cache.store.engine.active_node import ActiveNode
 from hms_cache.store.engine.connection_pool import RenewablePool
 from hms_cache.store.engine.dialects import DialectName, dialect_name, translate_error
 from hms_cache.store.engine.drivers.sessions import Sessions
@@ -112,6 +113,7 @@ class Database:
         self.write_guard: WriteGuard | None = None
         """Must agree before a write that logs events commits; None: no check. To be set before the first write."""
 
+        self.active_node = ActiveNode()
         self.generation = 0
         """Incremented by :meth:`renew`: connections that others have opened at a lower value have to be opened
         again."""
@@ -200,6 +202,7 @@ class Database:
         """Drops all connections and unused ids, since a new connection may lead to another server."""
         self.generation += 1
         self.history_text.forget()
+        self.active_node.forget()
         if self.id_blocks is not None:
             self.id_blocks.forget()
         self.close()

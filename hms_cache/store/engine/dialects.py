@@ -24,8 +24,9 @@ DialectName = Literal["sqlite", "mysql", "postgresql"]
 
 T = TypeVar("T")
 
-#: Deadlock, lock wait timeout, and MariaDB's "record has changed since last read".
-_MYSQL_CONFLICTS = frozenset({1213, 1205, 1020})
+#: Deadlock, lock wait timeout, MariaDB's "record has changed since last read", and a transaction that a group of MySQL
+#: servers has rolled back at COMMIT. A Galera cluster reports the last one as a deadlock.
+_MYSQL_CONFLICTS = frozenset({1213, 1205, 1020, 3101})
 
 #: Too many connections, shutdown, statement timeouts (MySQL's and MariaDB's), killed, and the client library's own
 #: 2xxx.
@@ -44,9 +45,9 @@ _DISK_FULL = re.compile(r"err(?:no|code|or)\W{0,3}28\b", re.IGNORECASE)
 #: serialization_failure, deadlock_detected, lock_not_available.
 _POSTGRESQL_CONFLICTS = frozenset({"40001", "40P01", "55P03"})
 
-#: Not the primary: the server is read-only (``innodb_read_only``), or a Galera node without a quorum. The connection is
-#: dropped, since a new one may lead to the primary.
-_MYSQL_NOT_PRIMARY = frozenset({1836, 1047})
+#: Not the primary: the server is read-only (``innodb_read_only``), or a Galera node without a quorum (1180 for a
+#: transaction that loses it). The connection is dropped, since a new one may lead to the primary.
+_MYSQL_NOT_PRIMARY = frozenset({1836, 1047, 1180})
 
 #: "The server is running with the --read-only option"; the same number is used for other options.
 _MYSQL_OPTION_PREVENTS = 1290
@@ -305,13 +306,15 @@ def database_time_ms(connection: Connection) -> int:
 def reason_of_stale_reads(connection: Connection) -> str | None:
     """Why a read here may miss a commit acknowledged elsewhere; None if it cannot.
 
-    Applies to replicas, and to Galera clusters unless reads wait for the applier (``wsrep_sync_wait``).
+    Applies to replicas, to Galera clusters unless reads wait for the applier (``wsrep_sync_wait``), and to groups of
+    MySQL servers with several primaries.
     """
     match dialect_name(connection.dialect.name):
         case "mysql":
             variables = dict(
                 connection.exec_driver_sql(
-                    "SHOW VARIABLES WHERE Variable_name IN ('read_only', 'wsrep_on', 'wsrep_sync_wait')"
+                    "SHOW VARIABLES WHERE Variable_name IN ('read_only', 'wsrep_on', 'wsrep_sync_wait',"
+                    " 'group_replication_single_primary_mode')"
                 )
                 .tuples()
                 .all()
@@ -320,6 +323,8 @@ def reason_of_stale_reads(connection: Connection) -> str | None:
                 return "the database is read-only: a replica, most likely"
             if variables.get("wsrep_on") == "ON" and not int(variables.get("wsrep_sync_wait") or 0) & 1:
                 return "the database is a Galera cluster whose reads do not wait for it (wsrep_sync_wait has no bit 1)"
+            if variables.get("group_replication_single_primary_mode") == "OFF":
+                return "the database is a group of MySQL servers with several primaries"
         case "postgresql":
             if connection.execute(text("SELECT pg_is_in_recovery()")).scalar_one():
                 return "the database is in recovery: a replica"

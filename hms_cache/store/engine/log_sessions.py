@@ -10,7 +10,8 @@ statements; then the text is another one.
 database       what the text names
 =============  ==================================================================================================
 MySQL,         ``@@server_uuid`` or ``@@server_uid`` (as far as there), ``@@server_id``, ``@@hostname``, ``@@port``,
-MariaDB        and ``DATABASE()``; ``CONNECTION_ID()``; ``@@read_only``, ``@@innodb_read_only``, Galera's settings
+MariaDB        and ``DATABASE()``; ``CONNECTION_ID()``; ``@@read_only``, ``@@innodb_read_only``, Galera's settings,
+               MySQL's of a group with one primary
 PostgreSQL     system identifier, timeline, ``current_database()``; start of the server, process of the session;
                ``pg_is_in_recovery()``
 SQLite         the file (device and inode)
@@ -36,7 +37,9 @@ _KEPT: Final = "hms_cache.history"
 _NEXT_EVENT_ID: Final = select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID))
 
 _SERVER_VARIABLES: Final = ("server_uuid", "server_uid", "server_id", "hostname", "port")
-_STANDING_VARIABLES: Final = ("read_only", "innodb_read_only", "wsrep_on", "wsrep_sync_wait")
+_STANDING_VARIABLES: Final = (
+    *("read_only", "innodb_read_only", "wsrep_on", "wsrep_sync_wait", "group_replication_single_primary_mode"),
+)
 
 _POSTGRESQL_TEXT: Final = (
     "concat_ws('|', concat_ws(':', {system}, CASE WHEN pg_is_in_recovery() THEN 'recovery'"
@@ -150,6 +153,8 @@ def _reason_in_mysql(standing: str) -> str | None:
         return "the database is read-only: a replica, most likely"
     if values.get("wsrep_on", "0") not in off and not int(values.get("wsrep_sync_wait", "0") or 0) & 1:
         return "the database is a Galera cluster whose reads do not wait for it (wsrep_sync_wait has no bit 1)"
+    if values.get("group_replication_single_primary_mode", "1") in off:
+        return "the database is a group of MySQL servers with several primaries"
     return None
 
 

@@ -82,8 +82,14 @@ class WriteTransaction:
     Belongs to the thread that runs the work, and to one attempt.
     """
 
-    def __init__(self, connection: Connection, ids: _Ids, guard: WriteGuard | None = None) -> None:
+    def __init__(
+        self, connection: Connection, ids: _Ids, guard: WriteGuard | None = None, *, is_confirmed: bool = False
+    ) -> None:
+        """`is_confirmed`: a statement has to follow the work's own (`active_node`)."""
         self.connection = connection
+        self._is_confirmed = is_confirmed
+        self.has_committed = False
+        """Whether COMMIT was executed together with the statements of the work."""
         self.announced: AnnouncedWrite | None = None
         """Set when the events are written, if others have to agree."""
 
@@ -123,10 +129,18 @@ class WriteTransaction:
         """Sends statements as one packet, and returns the result of each. On MySQL and MariaDB."""
         return execute_directly(self.connection, statements)
 
-    def execute_and_commit(self, statements: Sequence[Statement]) -> list[Any]:
+    def execute_and_commit(self, statements: Sequence[Statement], *, only_own_rows: bool = False) -> list[Any]:
         """Like `execute_directly`, with COMMIT in the packet: for all statements of a work without events that can be
-        executed twice without harm. If the connection breaks, the work runs again, as before a COMMIT."""
-        return execute_directly(self.connection, statements, commits=True)
+        executed twice without harm. If the connection breaks, the work runs again, as before a COMMIT.
+
+        :param only_own_rows: what is written depends only on the rows that the statements change, so that it needs no
+          confirmation on a Galera cluster. Otherwise, COMMIT is sent separately there.
+        """
+        if self._is_confirmed and not only_own_rows:
+            return execute_directly(self.connection, statements)
+        answers = execute_directly(self.connection, statements, commits=True)
+        self.has_committed = True
+        return answers
 
     def defer_to_commit(self, statements: Sequence[Statement]) -> None:
         """Makes the statements part of the packet with COMMIT. They must not wait for other transactions' locks: if the
@@ -390,8 +404,10 @@ def _write_once(
     ids = _Ids(database.id_blocks, requested)
     transaction: WriteTransaction | None = None
     try:
+        database.active_node.wait()
         with scheduler.holding_locks(), database.writing() as connection:
-            transaction = WriteTransaction(connection, ids, guard)
+            tenure = database.active_node.tenure(connection)
+            transaction = WriteTransaction(connection, ids, guard, is_confirmed=tenure is not None)
             try:
                 with waits.attempt():
                     result = work(transaction)
@@ -404,6 +420,8 @@ def _write_once(
             if transaction.has_events:  # not for the server's own maintenance
                 crash_point(CrashPoint.BEFORE_COMMIT)
             database.thread_connections.require_not_interrupted(connection)
+            if tenure is not None and not transaction.has_committed:
+                database.active_node.confirm(connection, tenure)
             _commit(transaction)
             if transaction.has_events:
                 crash_point(CrashPoint.AFTER_COMMIT)

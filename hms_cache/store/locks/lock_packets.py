@@ -62,8 +62,12 @@ class _Packet:
         self._statements[name] = statement, values
 
     def send(self, transaction: WriteTransaction, *, commits: bool = False) -> None:
-        execute = transaction.execute_and_commit if commits else transaction.execute_directly
-        self._answers = dict(zip(self._statements, execute(list(self._statements.values())), strict=True))
+        statements = list(self._statements.values())
+        if commits:
+            answers = transaction.execute_and_commit(statements, only_own_rows=True)
+        else:
+            answers = transaction.execute_directly(statements)
+        self._answers = dict(zip(self._statements, answers, strict=True))
 
     @property
     def names(self) -> Iterable[str]:

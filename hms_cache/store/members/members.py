@@ -21,13 +21,15 @@ from sqlalchemy import (
     inspect,
     literal_column,
     select,
+    text,
     update,
 )
 from sqlalchemy.exc import DBAPIError
 
 from hms_cache.notifications.event_log import History
+from hms_cache.store.engine.active_node import beginning_next_tenure
 from hms_cache.store.engine.database import Database, session_now
-from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.store.engine.direct_statements import Direct, DirectQuery, Statement, execute_directly
 from hms_cache.store.engine.log_sessions import head_of, history_of
 from hms_cache.store.engine.log_writes import begin_event_ids
 from hms_cache.store.engine.read_plans import PlannedQuery
@@ -45,6 +47,8 @@ _OWN: Final = (
 )
 _ALL: Final = select(*_ROW).order_by(_M.MEMBER_ID)
 _ANY: Final = exists(select(_M.MEMBER_ID))
+_BEGIN: Final[Statement] = Direct(text("START TRANSACTION")), {}
+_COMMIT: Final[Statement] = Direct(text("COMMIT")), {}
 _OWN_DIRECTLY, _ALL_DIRECTLY = DirectQuery(_OWN), DirectQuery(_ALL)
 
 
@@ -175,6 +179,8 @@ def join(database: Database, row: MemberRow, *, last_epoch: int = 0, may_be_firs
                 MEMBER_ID=row.member, ADDRESS=row.address, EPOCH=row.epoch, LEASE_MS=row.lease_ms, REVOKED=0, FENCED=0
             )
         )
+        if following := beginning_next_tenure(connection):
+            execute_directly(connection, following)
         connection.commit()
     return JoinResult(next_event_id - 1, history, (*others, row), row.lease_ms > 0, was_there)
 
@@ -256,7 +262,8 @@ def fence(database: Database, member: str, epoch: int) -> None:
     :raises DatabaseUnavailable: the database does not answer, or the row stays locked.
     :raises RetryableConflict: a conflict with another transaction.
     """
-    _change(database, update(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch).values(FENCED=1))
+    fencing = update(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch).values(FENCED=1)
+    _change(database, fencing, excludes_writes=True)
 
 
 def end_leases(connection: Connection, members: Iterable[tuple[str, int]]) -> None:
@@ -279,6 +286,7 @@ def forget(database: Database, member: str, epoch: int) -> None:
     _change(
         database,
         delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch, _M.LEASE_MS == 0),
+        excludes_writes=True,
     )
 
 
@@ -291,11 +299,13 @@ def leave(database: Database, member: str) -> bool:
     return _change(database, delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member))
 
 
-def _change(database: Database, statement: Update | Delete) -> bool:
+def _change(database: Database, statement: Update | Delete, *, excludes_writes: bool = False) -> bool:
     """Executes one statement as its own transaction; returns whether it found a row.
 
     Statement and COMMIT are not sent separately: a server stopped between them would keep the row locked, and with it
     block the write that waits for the row under the lock that all writes share.
+
+    :param excludes_writes: no write on another node of a Galera cluster commits later without having seen it.
     """
     if database.is_sqlite:
         with database.writing() as connection:
@@ -303,6 +313,13 @@ def _change(database: Database, statement: Update | Delete) -> bool:
             connection.commit()
             return result.rowcount > 0
     with database.checking() as connection:
+        if excludes_writes and (following := beginning_next_tenure(connection)):
+            try:
+                _, changed, *_ = execute_directly(connection, [_BEGIN, (Direct(statement), {}), *following, _COMMIT])
+            except BaseException:
+                connection.invalidate()  # the transaction may still be open
+                raise
+            return bool(changed.rows)
         alone: CursorResult[Any] = connection.execute(statement)
         return alone.rowcount > 0
 

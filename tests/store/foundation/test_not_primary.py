@@ -24,6 +24,7 @@ READ_ONLY = "The MariaDB server is running with the --read-only option so it can
         (1290, READ_ONLY.replace("--read-only", "--super-read-only")),
         (1836, "Running in read-only mode"),
         (1047, "WSREP has not yet prepared node for application use"),
+        (1180, "Error while appending streaming replication fragment"),
     ],
 )
 def test_mysql_says_that_it_is_not_the_primary(code: int, text: str) -> None:

@@ -84,6 +84,8 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         options["client_flag"] = options.get("client_flag", 0) | CLIENT.MULTI_STATEMENTS
         self.rolls_back_later = False
         """Whether `rollback` returns without waiting for the reply, which reads do not need."""
+        self.is_node_of_cluster = False
+        """Whether the session is on a node of a Galera cluster. Not known of connections for loads."""
         self._owes_answer = False
         self._largest_statement_bytes: int | None = None
         """None until a large statement is sent."""

@@ -174,6 +174,10 @@ class Sessions:
             )
             if kind == "load":
                 cursor.execute("SET SESSION TRANSACTION READ ONLY")
+            else:
+                # A server without the variable returns no row.
+                cursor.execute("SHOW SESSION VARIABLES LIKE 'wsrep_on'")
+                connection.is_node_of_cluster = cursor.fetchone() == ("wsrep_on", "ON")
         connection._read_timeout = self._socket_limit_s(kind)
         connection.rolls_back_later = kind == "load"
 
