@@ -40,7 +40,7 @@ TENURE_S: Final = 0.1
 """How long a server that wants to write through another node leaves the tenure to those who have it. Without this,
 servers on two nodes would interrupt each other before any write is finished."""
 
-_NODE: Final = "CONCAT_WS(':', @@hostname, @@port, @@wsrep_node_name)"
+_NODE: Final = "CONCAT_WS(':', @@hostname, @@port, @@wsrep_node_address, @@wsrep_node_name)"
 """The node that executes the statement: a proxy may lead two transactions of one session to different nodes."""
 
 _TABLE: Final = METASTORE_DB_PROPERTIES.name
