@@ -19,7 +19,7 @@ from tests.galera.contests import DATABASE, VALUE
 from tests.galera.test_two_nodes import contests
 from tests.servers import metastore_client
 
-pytestmark = [pytest.mark.soak, pytest.mark.mariadb, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.mariadb, pytest.mark.timeout(120)]
 
 
 def test_a_separated_node_acknowledges_nothing_that_is_lost(

@@ -20,7 +20,7 @@ from tests.galera.contests import Contests, reads_after_writes
 from tests.lease.runs import members
 from tests.servers import server_process
 
-pytestmark = [pytest.mark.soak, pytest.mark.mariadb]
+pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.mariadb]
 
 SECONDS = 3.0
 

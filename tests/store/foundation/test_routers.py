@@ -122,11 +122,13 @@ BALANCED = "load_balance_mode = on\n"
     ("settings", "is_usable"),
     [
         ("", False),  # Pgpool-II's default is to balance
-        (BALANCED, False),
-        (BALANCED + "statement_level_load_balance = on", False),
-        (BALANCED + "database_redirect_preference_list = 'DATABASE:standby'", False),
+        pytest.param(BALANCED, False, marks=pytest.mark.long),
+        pytest.param(BALANCED + "statement_level_load_balance = on", False, marks=pytest.mark.long),
+        pytest.param(
+            BALANCED + "database_redirect_preference_list = 'DATABASE:standby'", False, marks=pytest.mark.long
+        ),
         (BALANCED + "database_redirect_preference_list = 'DATABASE:primary'", True),
-        ("load_balance_mode = off", True),
+        pytest.param("load_balance_mode = off", True, marks=pytest.mark.long),
     ],
 )
 def test_pgpool_must_send_everything_to_the_primary(
