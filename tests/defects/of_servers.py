@@ -44,7 +44,7 @@ FIXES = (
         "demoted_mysql",
         "A demoted primary of MySQL is not recognised by its error.",
         "hms_cache/store/engine/dialects.py",
-        "_MYSQL_NOT_PRIMARY = frozenset({1836, 1047})",
+        "_MYSQL_NOT_PRIMARY = frozenset({1836, 1047, 1180})",
         "_MYSQL_NOT_PRIMARY = frozenset[int]()",
         ("tests/store/foundation/test_not_primary.py",),
     ),
