@@ -109,6 +109,7 @@ class Listener:
         self.admission = Admission(max_connections or settings.max_connections, settings.max_connections_per_address)
         self._empty: asyncio.Event
         self._servers: list[asyncio.Server] = []
+        self._ports: Sequence[Port] = ()
         self._expiry: asyncio.Handle | None = None
         self._idle_check: asyncio.TimerHandle | None = None
         self._next_log_s = 0.0
@@ -119,6 +120,7 @@ class Listener:
         """Listens on all ports or on none. A `number` of 0 is replaced by the port that the system chose. Raises
         ListenError."""
         self.loop = asyncio.get_running_loop()
+        self._ports = ports
         self.round_robin = RoundRobin(self.loop, self._others_wait, self.network_of)
         self._empty = asyncio.Event()
         self._empty.set()
@@ -167,6 +169,9 @@ class Listener:
         self.draining = True
         for server in self._servers:
             server.close()
+        for port in self._ports:
+            if port.proxies is not None:
+                port.proxies.close()
         for timer in (self._expiry, self._idle_check):
             if timer is not None:
                 timer.cancel()

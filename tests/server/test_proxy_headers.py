@@ -269,6 +269,18 @@ def test_connections_without_a_header_end_in_time_and_are_limited(serve: Serve) 
     assert outcomes(server) == {"ok": 1, "timeout": 4}
 
 
+@pytest.mark.parametrize("begun", [b"", b"PROXY TCP4"])
+def test_the_server_closes_connections_without_a_header_when_it_stops(serve: Serve, begun: bytes) -> None:
+    server = serve(**PROXIES)
+    sock, after = server.connect(), server.link()
+    sock.sendall(begun)
+    after.sock.sendall(text_header())
+    assert after.call("getStatus") == 2
+    server.service.stop()
+    assert closes(sock)
+    assert outcomes(server) == {"ok": 1, "closed": 1}
+
+
 def test_a_proxy_that_connects_and_leaves_writes_no_line(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
     server = serve(**PROXIES)
     caplog.clear()

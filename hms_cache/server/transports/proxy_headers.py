@@ -128,6 +128,7 @@ class TrustedProxies(Handshakes):
         self._max_waiting = max_waiting
         self._waiting: dict[_ProxiedSocket, None] = {}
         """The oldest first."""
+        self._is_closed = False
 
     def protect(self, upper: asyncio.Protocol) -> asyncio.Protocol:
         """The protocol for a new socket. `upper` learns of the connection when the client's address is known."""
@@ -135,6 +136,9 @@ class TrustedProxies(Handshakes):
 
     def begin(self, waiting: _ProxiedSocket) -> ClientTimer | None:
         """A connection of a proxy waits for its header. Returns its timer."""
+        if self._is_closed:  # it was accepted before the port was closed
+            waiting.close()
+            return None
         if len(self._waiting) >= self._max_waiting:
             next(iter(self._waiting)).overdue()
         self._waiting[waiting] = None
@@ -145,6 +149,12 @@ class TrustedProxies(Handshakes):
     def end(self, waiting: _ProxiedSocket) -> None:
         """It does not wait any longer."""
         self._waiting.pop(waiting, None)
+
+    def close(self) -> None:
+        """The server stops: closes all that wait."""
+        self._is_closed = True
+        for waiting in tuple(self._waiting):
+            waiting.close()
 
 
 class _ProxiedSocket(asyncio.Protocol):
@@ -194,6 +204,12 @@ class _ProxiedSocket(asyncio.Protocol):
     def overdue(self) -> None:
         """No header has come in time, or others need the place."""
         self._fail("timeout", "no header has arrived in time")
+
+    def close(self) -> None:
+        """The server stops."""
+        self._finish("closed")
+        self._received = b""
+        self._transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
         """The proxy has gone."""
