@@ -62,9 +62,12 @@ class Admission:
         return [*self.admitted, *self._refused]
 
     def admit(self, connection: AdmittedConnection, address: str, now_s: float) -> str | None:
-        """Counts a new connection. Returns the reason if it is refused."""
+        """Counts a new connection. Returns the reason if it is refused.
+
+        `address`: empty while a proxy has not named the client, which is then not limited by its address.
+        """
         of_address = self._by_address.get(address, 0)
-        if 0 < self._max_per_address <= of_address:
+        if address and 0 < self._max_per_address <= of_address:
             return self._refuse(
                 connection,
                 f"too many connections: {of_address} are open from {address} (setting "

@@ -7,7 +7,7 @@ import ipaddress
 import logging
 import re
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,22 @@ def test_limits_count_each_client_of_a_proxy(serve: Serve) -> None:
         assert f"2 are open from {address}" in str(refused.value)
         for one in (*clients, third):
             one.close()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_connections_of_a_proxy_that_have_had_no_request_are_no_clients(serve: Serve, named: bool) -> None:
+    """A proxy opens them in bursts. Without the header, its own address is limited as any other."""
+    server = serve(**FORWARDED, **{"server.max_connections_per_address": 2})
+    links = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=MAX_WAIT_S) for _ in range(50)]
+    with ExitStack() as stack:
+        for link in links:
+            stack.enter_context(closing(link)).connect()
+        answers = []
+        for number, link in enumerate(links):
+            headers = {"X-Forwarded-For": f"192.0.2.{number}"} if named else {}
+            link.request("POST", "/metastore", request_bytes("get_all_databases", 1), headers)
+            answers.append(b"too many connections: 2 are open from 127.0.0.1" in link.getresponse().read())
+    assert answers == [False] * 50 if named else answers[:4] == [False, False, True, True]
 
 
 def test_networks_are_checked() -> None:

@@ -161,6 +161,8 @@ class HttpLayer(Layer):
         """Of the socket, while `_address` is that of the request's client."""
         self._is_proxied = False
         """Whether the socket is a trusted proxy's."""
+        self._is_unnamed = False
+        """Whether its first request, which may name a client, has not arrived: until then, no address is counted."""
         self._in_body = False
         self._body_bytes = 0
         self._unread_bytes = 0
@@ -178,7 +180,7 @@ class HttpLayer(Layer):
         """Tells the connection."""
         self._lie_on(transport)
         self._own_address = self._address
-        self._is_proxied = self._address in self._port.proxies
+        self._is_proxied = self._is_unnamed = self._address in self._port.proxies
         self._upper.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
@@ -271,7 +273,7 @@ class HttpLayer(Layer):
             return self._user if isinstance(self._user, Identity) else None
         if name == CLAIMED_USER:
             return self._user if isinstance(self._user, str) else None
-        if name == "peername" and self._client:
+        if name == "peername" and (self._client or self._is_unnamed):
             return (self._client, 0)
         return super().get_extra_info(name, default)
 
@@ -466,10 +468,10 @@ class HttpLayer(Layer):
     def _serve(self, user: Identity | str | None) -> None:
         """The request is this user's: uses the connection behind, or creates another one."""
         client = self._address if self._address != self._own_address else ""
-        if client != self._client or (user != self._user and not self._fresh):
+        if self._is_unnamed or client != self._client or (user != self._user and not self._fresh):
             before, self._upper = self._upper, self._connect()
             before.connection_lost(None)
-            self._user, self._client = user, client
+            self._user, self._client, self._is_unnamed = user, client, False
             self._upper.connection_made(self)
         self._user = user
         self._fresh = False
