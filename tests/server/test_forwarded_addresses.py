@@ -157,6 +157,13 @@ def test_connections_of_a_proxy_that_have_had_no_request_are_no_clients(serve: S
     assert answers == [False] * 50 if named else answers[:4] == [False, False, True, True]
 
 
+@pytest.mark.parametrize("network", ["10.1.0.0/16", "::ffff:10.1.0.0/112", "::ffff:10.1.2.3"])
+def test_networks_of_ipv4_can_be_written_as_ipv6(network: str) -> None:
+    trusted = TrustedNetworks([network])
+    assert "10.1.2.3" in trusted and "::ffff:10.1.2.3" in trusted
+    assert "10.2.2.3" not in trusted and "::a01:203" not in trusted
+
+
 def test_networks_are_checked() -> None:
     with pytest.raises(ConfigurationError, match="http_forwarded_from: 'x' is neither an IP address nor a network"):
         load(command_line={"server.http_forwarded_from": "x"}, environment={})

@@ -6,6 +6,9 @@ import ipaddress
 from collections.abc import Iterable
 
 _ANY_ADDRESS = ipaddress.IPv4Address | ipaddress.IPv6Address
+_ANY_NETWORK = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_IPV4_IN_IPV6 = ipaddress.IPv6Network("::ffff:0:0/96")
 
 
 class TrustedNetworks:
@@ -13,7 +16,7 @@ class TrustedNetworks:
 
     def __init__(self, networks: Iterable[str]) -> None:
         """Raises ValueError if one of `networks` is neither an address nor a network."""
-        self._networks = tuple(ipaddress.ip_network(text, strict=False) for text in networks)
+        self._networks = tuple(_plain_network(ipaddress.ip_network(text, strict=False)) for text in networks)
 
     def __contains__(self, address: object) -> bool:
         """Whether the proxy with this address, a text, is trusted. A socket file is not."""
@@ -36,3 +39,10 @@ def _plain(address: _ANY_ADDRESS) -> _ANY_ADDRESS:
     if isinstance(address, ipaddress.IPv6Address):
         return address.ipv4_mapped or ipaddress.IPv6Address(int(address))
     return address
+
+
+def _plain_network(network: _ANY_NETWORK) -> _ANY_NETWORK:
+    if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_IPV4_IN_IPV6):
+        prefix_length = network.prefixlen - _IPV4_IN_IPV6.prefixlen
+        return ipaddress.IPv4Network((int(network.network_address) & 0xFFFFFFFF, prefix_length))
+    return network
