@@ -18,7 +18,7 @@ from sqlalchemy import Connection, func, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
 
 SHARED_SESSIONS: Final = "the database is behind a pool that gives each transaction another session"
@@ -90,8 +90,10 @@ def _reads_go_elsewhere(database: Database) -> bool:
         with database.writing() as connection:
             connection.execute(_WRITE)
             servers.add(_server(connection))
-    except (DatabaseUnavailable, SQLAlchemyError):
-        pass  # a replica, an account that may only read, or no schema yet: nothing will be written, either
+    except (DatabaseUnavailable, RetryableConflict, SQLAlchemyError):
+        # A replica, an account that may only read, or no schema yet: nothing will be written, either. Or the table is
+        # locked for a time, by a backup or a change of the schema, which does not prevent a start.
+        pass
     return len(servers) > 1
 
 

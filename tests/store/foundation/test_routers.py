@@ -6,7 +6,7 @@ import os
 import pwd
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from hms_cache.config import load
 from hms_cache.errors import StartupError
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.database_proxies import problem_of_proxy
+from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.installation.init import init_schema
 from tests.conftest import ServerLookup
 from tests.databases import (
@@ -200,3 +201,18 @@ def test_an_account_that_may_only_read_finds_nothing(database_servers: ServerLoo
             assert problem_of_proxy(database) is None
     finally:
         server.give_back(url)
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+def test_a_locked_table_does_not_prevent_the_start(
+    initialized_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a backup or a change of the schema."""
+
+    @contextmanager
+    def writing() -> Iterator[None]:
+        raise RetryableConflict("canceling statement due to lock timeout")
+        yield
+
+    monkeypatch.setattr(initialized_database, "writing", writing)
+    assert problem_of_proxy(initialized_database) is None
