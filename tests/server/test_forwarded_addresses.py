@@ -164,9 +164,11 @@ def test_networks_of_ipv4_can_be_written_as_ipv6(network: str) -> None:
     assert "10.2.2.3" not in trusted and "::a01:203" not in trusted
 
 
-def test_networks_are_checked() -> None:
-    with pytest.raises(ConfigurationError, match="http_forwarded_from: 'x' is neither an IP address nor a network"):
-        load(command_line={"server.http_forwarded_from": "x"}, environment={})
+@pytest.mark.parametrize("text", ["x", "10.0.0.7/8", "2001:db8::1/64", "10.0.0.0/33"])
+@pytest.mark.parametrize("setting", ["http_forwarded_from", "proxy_protocol_from"])
+def test_networks_are_checked(setting: str, text: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{setting}: '{text}' is neither an IP address nor a network"):
+        load(command_line={f"server.{setting}": text}, environment={})
 
 
 def test_haproxy_names_its_clients(serve: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -19,8 +19,6 @@ from hypothesis import strategies as st
 from thrift.Thrift import TApplicationException
 
 from hms_cache.app import event_loop
-from hms_cache.config import load
-from hms_cache.errors import ConfigurationError
 from hms_cache.server.transports.proxy_headers import ProxyHeader, ProxyHeaderError, read_header
 from tests.server.conftest import MAX_WAIT_S, Link, Running, Serve, request_bytes
 from tests.server.haproxy import haproxy
@@ -330,11 +328,6 @@ def test_the_header_precedes_tls(
         link.sock.close()
         server.service.stop()
     assert audited_addresses(caplog) == [CLIENT]
-
-
-def test_a_network_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"'proxy.example' is neither an IP address nor a network"):
-        load(command_line={"server.proxy_protocol_from": "10.0.0.0/8, proxy.example"}, environment={})
 
 
 # A real proxy

@@ -315,9 +315,9 @@ class ServerSettings(Section):
         for name in ("proxy_protocol_from", "http_forwarded_from"):
             for text in getattr(self, name):
                 try:
-                    ip_network(text, strict=False)
-                except ValueError as error:
-                    raise ValueError(f"{name}: {text!r} is neither an IP address nor a network") from error
+                    ip_network(text)
+                except ValueError as error:  # also for 10.0.0.7/8, which would trust far more than one address
+                    raise ValueError(f"{name}: {text!r} is neither an IP address nor a network ({error})") from error
         return self
 
     @model_validator(mode="after")

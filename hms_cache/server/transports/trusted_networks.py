@@ -16,7 +16,7 @@ class TrustedNetworks:
 
     def __init__(self, networks: Iterable[str]) -> None:
         """Raises ValueError if one of `networks` is neither an address nor a network."""
-        self._networks = tuple(_plain_network(ipaddress.ip_network(text, strict=False)) for text in networks)
+        self._networks = tuple(_plain_network(ipaddress.ip_network(text)) for text in networks)
 
     def __contains__(self, address: object) -> bool:
         """Whether the proxy with this address, a text, is trusted. A socket file is not."""
