@@ -96,7 +96,8 @@ def require_schema(database: Database, settings: Settings) -> None:
 
     Raises ``SchemaError`` or ``StartupError`` with a remedy, ``DatabaseUnavailable`` if it does not answer.
     """
-    if schema_version(database) is None and settings.database.is_sqlite:
+    # Others are first asked whether a router is in between: a replica may not have the schema yet.
+    if settings.database.is_sqlite and schema_version(database) is None:
         init_schema(database)
     require_served_schema(database, settings)
 

@@ -21,6 +21,7 @@ from hms_cache.store.engine.database_proxies import problem_of_proxy
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.installation.init import init_schema
 from tests.conftest import ServerLookup
+from tests.consistency.observers import wait_until
 from tests.databases import (
     DatabaseServer,
     ServerMissing,
@@ -75,7 +76,16 @@ def start_pgpool(primary: DatabaseServer, standby: DatabaseServer, more: str) ->
         for path in (file, accounts):
             os.chown(path, pwd.getpwnam(user).pw_uid, -1)
     url = primary.admin_url.set(host="127.0.0.1", port=port)
-    return started([program, "-n", "-f", str(file), "-F", str(accounts)], url, directory, user)
+    router = started([program, "-n", "-f", str(file), "-F", str(accounts)], url, directory, user)
+    wait_until(lambda: _standby_is_known(router), "Pgpool-II knows the standby")
+    return router
+
+
+def _standby_is_known(router: DatabaseServer) -> bool:
+    """Until its first check, each server counts as a primary's equal."""
+    with router.admin() as connection:
+        nodes = connection.exec_driver_sql("SHOW pool_nodes").mappings().all()
+    return sorted((node["role"], node["status"]) for node in nodes) == [("primary", "up"), ("standby", "up")]
 
 
 @pytest.fixture(scope="module")
