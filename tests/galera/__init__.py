@@ -1,0 +1,1 @@
+"""Servers on different nodes of a real Galera cluster."""

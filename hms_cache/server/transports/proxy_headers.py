@@ -119,7 +119,8 @@ class TrustedProxies(Handshakes):
         """Raises ValueError if one of `networks` is neither an address nor a network.
 
         :param header_timeout_s: time for the whole header; None: no limit.
-        :param max_waiting: maximum number of connections without a header. For a further one, the oldest is closed.
+        :param max_waiting: maximum number of connections without a header (P11). For a further one, the oldest is
+          closed.
         """
         super().__init__("PROXY header", OUTCOMES)
         self.networks = TrustedNetworks(networks)
