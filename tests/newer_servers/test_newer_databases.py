@@ -42,7 +42,8 @@ def test_the_tests_pass_there(kind: str, of: str) -> None:
     except ServerMissing as missing:
         pytest.skip(str(missing))
     variable = f"HMS_CACHE_TEST_{'POSTGRESQL' if kind == 'postgresql' else 'MARIADB'}_URL"
-    options = ["-p", "no:cacheprovider", "--tb=short", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+    # One process: some tests make the server read-only for a time, and all use this one.
+    options = ["-p", "no:cacheprovider", "--tb=short", "-n", "1", "--dist", "loadfile", "--no-loadscope-reorder"]
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, "-m", MARKS[kind], *FOLDERS[of]],
