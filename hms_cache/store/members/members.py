@@ -144,9 +144,10 @@ def read_presence(database: Database, *, is_table_known: bool = False) -> Member
             is_any, text = connection.execute(select(_ANY, _history_column(database, connection))).one()
             return MemberPresence(True, bool(is_any), history_of(connection.info, connection.dialect.name, text))
     except DBAPIError:
-        if not is_table_known or has_table(database):
+        if not is_table_known:
             raise
-        return read_presence(database)  # dropped manually, or by restoring an older dump
+        # The table was dropped, manually or by restoring an older dump. A member may have created it again by now.
+        return read_presence(database)
 
 
 def join(database: Database, row: MemberRow, *, last_epoch: int = 0, may_be_first: bool = True) -> JoinResult:
@@ -203,9 +204,9 @@ def read_with_history(database: Database) -> MembersRead:
     try:
         return _read_with_history(database)
     except DBAPIError:
-        if has_table(database):
-            raise
-        return MembersRead((), None)  # the table was dropped: there are no members
+        if not has_table(database):
+            return MembersRead((), None)  # the table was dropped: there are no members
+        return _read_with_history(database)  # a member has created it again meanwhile
 
 
 def _read_with_history(database: Database) -> MembersRead:
