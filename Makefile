@@ -11,15 +11,17 @@ PYTEST_ARGS ?= -n 4 --dist loadfile --no-loadscope-reorder
 SOAK        ?= long
 SOAKS_long  := soak
 SOAKS_short := soak and not long and not java and (short or not spark)
-SOAK_ARGS_short := --timeout=600 -vv -n 3 --dist loadfile --no-loadscope-reorder
+SOAK_ARGS_short := --timeout=600 -vv -n 4 --dist loadfile --no-loadscope-reorder
 SOAK_ARGS   ?=
 BENCH       ?= compare
 COVERED     ?=
 # "test-packages" where packages of the system are installed meanwhile: what needs them waits.
 SYSTEM      ?=
+# "collected" where all tests run: their modules are compiled first.
+COLLECTED   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest oldest coverage lint style generated soak bench docs generate clean test-packages
+.PHONY: help demo test pytest oldest coverage lint style generated soak bench docs generate clean test-packages collected
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -43,6 +45,11 @@ $(VENV)/.installed-kerberos: $(VENV)/.installed-test | $(SYSTEM)
 	  || echo "gssapi was not installed (it is compiled with libkrb5-dev): tests of Kerberos are skipped"
 	@touch $@
 
+# In a fresh checkout each process of the tests would compile all modules, at the same time as the others. One does it
+# while packages are installed.
+collected: $(VENV)/.installed-test
+	@[ -d tests/__pycache__ ] || $(BIN)/pytest -m "not soak" --collect-only >/dev/null 2>&1 || true  # an error is shown by the run
+
 test-packages:
 	tools/install_packages.sh test
 
@@ -62,9 +69,9 @@ generated: $(VENV)/.installed-test | $(SYSTEM)
 # The system's packages are installed beside Python's, and types are checked beside both and the tests: each of them alone
 # would leave a core idle.
 test: $(VENV)/bin/python  ## everything but the soaks; installs what the tests need (databases: from Debian, when root)
-	$(MAKE) --no-print-directory -j 3 SYSTEM=test-packages style pytest generated
+	$(MAKE) --no-print-directory -j 3 SYSTEM=test-packages COLLECTED=collected style pytest generated
 
-pytest: $(VENV)/.installed-kerberos
+pytest: $(VENV)/.installed-kerberos | $(COLLECTED)
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS)
 
 # A whole `make test` runs on the newest releases; these tests, of what a server does itself, on the oldest.
