@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -34,12 +35,27 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """Two nodes, started once for all tests of a module."""
+    with _cluster_of(2) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def three_nodes() -> Iterator[Cluster]:
+    """Three nodes, of which the test may kill one: the others are the majority."""
+    with _cluster_of(3) as cluster:
+        yield cluster
+
+
+@contextmanager
+def _cluster_of(size: int) -> Iterator[Cluster]:
     try:
-        nodes = start_galera_cluster(2)
+        nodes = start_galera_cluster(size)
     except ServerMissing as error:
         if os.environ.get("HMS_CACHE_REQUIRE_DATABASES") == "1":
             pytest.fail(str(error))
         pytest.skip(str(error))
-    yield Cluster(nodes)
-    for node in reversed(nodes):
-        node.stop()
+    try:
+        yield Cluster(nodes)
+    finally:
+        for node in reversed(nodes):
+            node.stop()

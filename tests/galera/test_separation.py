@@ -1,10 +1,10 @@
-"""A node of a Galera cluster that is separated from the others, and an address that moves from node to node."""
+"""A node of a Galera cluster that is separated or killed, and an address that moves from node to node."""
 
 from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,8 @@ from thrift.transport.TTransport import TTransportException
 from tests.consistency.observers import wait_until
 from tests.consistency.proxy import proxy_to
 from tests.galera.conftest import Cluster
-from tests.galera.contests import DATABASE, VALUE
-from tests.galera.test_two_nodes import contests
+from tests.galera.contests import DATABASE, VALUE, reads_after_writes
+from tests.galera.test_two_nodes import SECONDS, contests
 from tests.servers import metastore_client
 
 pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.mariadb, pytest.mark.timeout(120)]
@@ -87,3 +87,38 @@ def test_an_address_that_moves_to_another_node(
                 print(f"\n{dict(between.done)}, failed: {dict(between.failed)}")
             assert not problems, "\n".join(problems[:5])
             assert between.done["set"] > 20
+
+
+def test_a_node_that_is_killed_loses_nothing_that_was_acknowledged(
+    three_nodes: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both servers use it, a third one another node. Their address then leads to the third node, which may not have
+    applied all that was committed."""
+    urls = three_nodes.urls()
+    first, second, third = (make_url(url) for url in urls)
+    with ExitStack() as stack:
+        proxies = [stack.enter_context(proxy_to("127.0.0.1", int(first.port or 0))) for _ in range(2)]
+        through = [first.set(port=proxy.port).render_as_string(hide_password=False) for proxy in proxies]
+        addresses = [*through, second.render_as_string(hide_password=False)]
+        between = stack.enter_context(contests(three_nodes, tmp_path, addresses, seconds=18.0))
+
+        def kill() -> None:
+            time.sleep(3)
+            three_nodes.nodes[0].kill()
+            for proxy in proxies:
+                proxy.switch("127.0.0.1", int(third.port or 0))
+                proxy.cut()
+                proxy.mend()
+
+        thread = threading.Thread(target=kill, daemon=True)
+        thread.start()
+        problems = between.compare_and_set()
+        thread.join()
+        between.mend()
+        problems += between.invariants()
+        done = between.done.copy()
+        problems += reads_after_writes(between.ports, SECONDS)
+        with capsys.disabled():
+            print(f"\n{dict(done)}, failed: {dict(between.failed)}")
+        assert not problems, "\n".join(problems[:5])
+        assert done["set"] > 20
