@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.trino.conftest import Engine
+from tests.clients.trino.engines import Engine
 from tests.conftest import ServerLookup
 from tests.downloads import FetchFailed, kept, run
 from tests.servers import server_process

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.conftest import ServerStarter
-from tests.clients.trino.conftest import Engine
+from tests.clients.trino.engines import Engine
 from tests.downloads import FetchFailed, kept, run
 
 SOURCES = Path(__file__).parent

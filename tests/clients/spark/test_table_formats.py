@@ -16,7 +16,7 @@ from tests.clients.conftest import ServerStarter
 from tests.clients.spark.formats import DELTA, HUDI, JARS, PAIMON, SPARK
 from tests.clients.spark.releases import pyspark
 from tests.clients.spark.session import SparkProcess, remote
-from tests.clients.trino.conftest import Engine
+from tests.clients.trino.engines import Engine
 from tests.protocol.releases import jar
 from tests.servers import ServerProcess, metastore_client
 

@@ -1,4 +1,4 @@
-"""One Trino server with a metastore, and sessions that use its HTTP protocol."""
+"""One Trino server with a metastore, and sessions that use its HTTP protocol. Presto has the same with other names."""
 
 from __future__ import annotations
 
@@ -98,6 +98,10 @@ class Session:
     user: str
     roles: dict[str, str] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
+    product: str = "Trino"
+    """The name in the headers."""
+    catalog: str = ""
+    """In which names without a catalog are, and roles."""
 
     def rows(self, statement: str) -> list[Row]:
         """The answer's rows in the order they came."""
@@ -138,15 +142,14 @@ class Session:
 
     def _exchange(self, address: str, statement: str | None = None) -> dict[str, Any]:
         request = urllib.request.Request(address, None if statement is None else statement.encode())
-        request.add_header("X-Trino-User", self.user)
-        request.add_header("X-Trino-Time-Zone", "UTC")
-        if self.roles:
-            request.add_header("X-Trino-Role", ",".join(f"{name}={role}" for name, role in self.roles.items()))
-        if self.properties:
-            settings = ",".join(f"{name}={value}" for name, value in self.properties.items())
-            request.add_header("X-Trino-Session", settings)
+        headers = {"User": self.user, "Time-Zone": "UTC", "Catalog": self.catalog}
+        headers["Role"] = ",".join(f"{name}={role}" for name, role in self.roles.items())
+        headers["Session"] = ",".join(f"{name}={value}" for name, value in self.properties.items())
+        for name, value in headers.items():
+            if value:
+                request.add_header(f"X-{self.product}-{name}", value)
         with urllib.request.urlopen(request, timeout=QUERY_LIMIT_S) as response:
-            for role in response.headers.get_all("X-Trino-Set-Role") or []:
+            for role in response.headers.get_all(f"X-{self.product}-Set-Role") or []:
                 catalog, _, chosen = role.partition("=")
                 self.roles[catalog] = unquote_plus(chosen)
             return cast("dict[str, Any]", json.load(response))
@@ -154,6 +157,15 @@ class Session:
 
 class Coordinator:
     """Trino in a separate process, coordinator and worker in one. Must be stopped at the end."""
+
+    product = "Trino"
+    main_class = "io.trino.server.TrinoServer"
+    jvm_options: Sequence[str] = _JVM
+    catalogs: Mapping[str, Mapping[str, str]] = CATALOGS
+    common: Mapping[str, str] = MappingProxyType({"fs.hadoop.enabled": "true"})
+    """Properties of each catalog."""
+    settings: Mapping[str, str] = MappingProxyType({"catalog.management": "static"})
+    log_levels: Mapping[str, str] = MappingProxyType({"io.trino": "WARN", "io.airlift": "WARN"})
 
     def __init__(
         self,
@@ -167,20 +179,19 @@ class Coordinator:
         Raises `distribution.TrinoMissing`.
         """
         self._directory = directory
-        self._program = distribution.java()
-        self._home = distribution.fetch()
+        self._program, self._home = self._distribution()
         self._process: subprocess.Popen[bytes] | None = None
         self._base = f"http://127.0.0.1:{_free_port()}"
         self._java_options = java_options
-        common = {"hive.metastore.uri": metastore_uri, "fs.hadoop.enabled": "true"}
-        self._write_configuration({name: properties | common for name, properties in CATALOGS.items()} | more)
+        common = {"hive.metastore.uri": metastore_uri, **self.common}
+        self._write_configuration({name: {**each, **common} for name, each in self.catalogs.items()} | dict(more))
 
     def start(self) -> None:
         """Returns when it answers. Raises RuntimeError with the end of its log."""
         configuration = self._directory / "etc"
         command = [
             str(self._program),
-            *_JVM,
+            *self.jvm_options,
             *self._java_options,
             f"-Dconfig={configuration / 'config.properties'}",
             f"-Dlog.levels-file={configuration / 'log.properties'}",
@@ -191,23 +202,23 @@ class Coordinator:
             f"-Dcatalog.config-dir={configuration / 'catalog'}",
             "-cp",
             f"{self._home / 'lib'}/*",
-            "io.trino.server.TrinoServer",
+            self.main_class,
         ]
-        with (self._directory / "trino.log").open("wb") as log:
+        with (self._directory / "server.log").open("wb") as log:
             self._process = subprocess.Popen(
                 command, cwd=self._directory, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
         deadline = time.monotonic() + START_LIMIT_S
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                log_text = (self._directory / "trino.log").read_text(errors="replace")
+                log_text = (self._directory / "server.log").read_text(errors="replace")
                 self.stop()
-                raise RuntimeError(f"Trino did not start: {log_text[-3000:]}")
+                raise RuntimeError(f"{self.product} did not start: {log_text[-3000:]}")
             time.sleep(0.5)
 
     def session(self, user: str = "admin") -> Session:
         """A new session of a user, who need not be known anywhere."""
-        return Session(self._base, user)
+        return Session(self._base, user, product=self.product)
 
     def stop(self) -> None:
         """Kills it: its files are not used afterwards."""
@@ -215,6 +226,10 @@ class Coordinator:
             self._process.kill()
             self._process.wait(60)
             self._process = None
+
+    def _distribution(self) -> tuple[Path, Path]:
+        """Its Java and its folder."""
+        return distribution.java(), distribution.fetch()
 
     def _answers(self) -> bool:
         try:
@@ -227,7 +242,8 @@ class Coordinator:
             session.execute(
                 "CREATE TABLE hive.ready.t WITH (bucketed_by = ARRAY['a'], bucket_count = 1) AS SELECT 1 AS a"
             )
-            session.execute("DROP SCHEMA hive.ready CASCADE")
+            session.execute("DROP TABLE hive.ready.t")
+            session.execute("DROP SCHEMA hive.ready")
             return True
         except (OSError, urllib.error.URLError, QueryFailed):
             return False
@@ -247,10 +263,10 @@ class Coordinator:
                 "discovery.uri": self._base,
                 "query.max-memory": "400MB",
                 "query.max-memory-per-node": "400MB",
-                "catalog.management": "static",
+                **self.settings,
             },
         )
-        _write(configuration / "log.properties", {"io.trino": "WARN", "io.airlift": "WARN"})
+        _write(configuration / "log.properties", self.log_levels)
 
 
 def _write(path: Path, properties: Mapping[str, str]) -> None:

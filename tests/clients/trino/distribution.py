@@ -25,7 +25,7 @@ def java() -> Path:
     homes = [Path(named)] if named else sorted(Path("/usr/lib/jvm").glob("*"))
     for home in homes:
         program = home / "bin" / "java"
-        if program.exists() and _version_of(program) >= JAVA_NEEDED:
+        if program.exists() and version_of(program) >= JAVA_NEEDED:
             return program
     raise TrinoMissing(f"Trino {VERSION} needs Java {JAVA_NEEDED} or later in /usr/lib/jvm or in $TRINO_JAVA_HOME")
 
@@ -45,7 +45,8 @@ def _is_needed(name: str) -> bool:
     return path.startswith(("lib/", *(f"plugin/{plugin}/" for plugin in PLUGINS)))
 
 
-def _version_of(program: Path) -> int:
+def version_of(program: Path) -> int:
+    """The main version of a Java; 0 if it does not tell."""
     told = subprocess.run([str(program), "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', told)
     return int(found.group(1)) if found else 0

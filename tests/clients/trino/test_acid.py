@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients.trino.conftest import MARKS
 from tests.clients.trino.coordinator import QueryFailed, Session
+from tests.clients.trino.engines import MARKS
 
 pytestmark = MARKS
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.trino.conftest import MARKS, Engine
 from tests.clients.trino.coordinator import QueryFailed, Row, Session
+from tests.clients.trino.engines import MARKS, Engine
 
 pytestmark = MARKS
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.trino.conftest import MARKS, Engine
 from tests.clients.trino.coordinator import QueryFailed, Session
+from tests.clients.trino.engines import MARKS, Engine
 
 pytestmark = MARKS
 

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.clients.trino.conftest import MARKS, Engine
 from tests.clients.trino.coordinator import QueryFailed, Row, Session
+from tests.clients.trino.engines import MARKS, Engine
 
 pytestmark = MARKS
 

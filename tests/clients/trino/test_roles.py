@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.trino.conftest import MARKS, Engine
 from tests.clients.trino.coordinator import QueryFailed, Session
+from tests.clients.trino.engines import MARKS, Engine
 
 pytestmark = MARKS
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.clients.spark.session import SparkProcess, remote
-from tests.clients.trino.conftest import MARKS, EngineLookup
+from tests.clients.trino.engines import MARKS, EngineLookup
 from tests.jobs.statistics.catalog import run_statistics
 
 pytestmark = [*MARKS, pytest.mark.spark]

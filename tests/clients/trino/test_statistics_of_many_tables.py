@@ -26,8 +26,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 from tests.clients.conftest import ServerStarter
 from tests.clients.hive import engine as hive_engine
 from tests.clients.spark.session import SparkProcess, remote
-from tests.clients.trino.conftest import MARKS, EngineLookup
 from tests.clients.trino.coordinator import QueryFailed
+from tests.clients.trino.engines import MARKS, EngineLookup
 from tests.jobs.statistics.catalog import COLUMNS, rows_of_partition, run_statistics
 
 pytestmark = [*MARKS, pytest.mark.spark, pytest.mark.timeout(6_000)]

@@ -11,8 +11,8 @@ import pytest
 from tests.clients.spark.formats import DELTA, HUDI, JARS, SPARK
 from tests.clients.spark.releases import pyspark
 from tests.clients.spark.session import SparkProcess, remote
-from tests.clients.trino.conftest import MARKS, Engine, EngineLookup
 from tests.clients.trino.coordinator import QueryFailed, Session
+from tests.clients.trino.engines import MARKS, Engine, EngineLookup
 from tests.protocol.releases import jar
 from tests.servers import metastore_client
 
