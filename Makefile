@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 4 --dist loadfile --no-loadscope-reorder
 SOAK        ?= long
 SOAKS_long  := soak
 SOAKS_short := soak and not long and not java and (short or not spark)
-SOAK_ARGS_short := --timeout=600 -vv -n 4 --dist loadfile --no-loadscope-reorder
+SOAK_ARGS_short := --timeout=600 -vv -n 3 --dist loadfile --no-loadscope-reorder
 SOAK_ARGS   ?=
 BENCH       ?= compare
 COVERED     ?=

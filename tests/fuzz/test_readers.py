@@ -23,7 +23,7 @@ LONG_RUN_S = float(os.environ.get("HMS_CACHE_FUZZ_S", "200"))
 HANGS_AFTER_S = 20.0
 """CPU time of one input; the longest take some two seconds under tracemalloc."""
 EXAMPLES = 60
-SHORT_RUN_S = 2.0
+SHORT_RUN_S = 1.0
 FUZZED_FOR_A_TIME = ("wire", "filter", "kryo", "tjson", "write_ids", "txn_ids", "database_url", "names")
 """Readers of what any client may send, and of URLs: the short soak has a time for these, and some inputs for others."""
 MAX_BYTES = 20_000

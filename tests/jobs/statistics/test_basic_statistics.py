@@ -61,7 +61,6 @@ def plan(report: dict[str, Any]) -> dict[str, int]:
 
 
 @pytest.mark.soak
-@pytest.mark.short
 def test_what_is_written_and_what_the_next_run_does(job: tuple[SparkProcess, Any]) -> None:
     spark, server = job
     first = run(spark, server.uri)
@@ -343,7 +342,6 @@ def test_histograms_are_those_of_sparks_analyze(job: tuple[SparkProcess, Any]) -
 
 
 @pytest.mark.soak
-@pytest.mark.short
 def test_nothing_is_written_over_a_change(job: tuple[SparkProcess, Any], tmp_path: Path) -> None:
     spark, server = job
     with MetastoreClient(server.uri) as client:

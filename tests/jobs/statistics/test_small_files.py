@@ -114,10 +114,7 @@ def files_of_spark(spark: SparkSession, *, directory: str, file_format: str, col
 
 
 @pytest.mark.soak
-@pytest.mark.short
-@pytest.mark.parametrize(
-    ("file_format", "columns"), [("parquet", COLUMNS), pytest.param("orc", _IN_ORC, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize(("file_format", "columns"), [("parquet", COLUMNS), ("orc", _IN_ORC)])
 def test_files_of_spark(job_spark: SparkProcess, tmp_path: Path, file_format: str, columns: dict[str, str]) -> None:
     """None is left to Spark."""
     found = job_spark.call(files_of_spark, directory=str(tmp_path / "files"), file_format=file_format, columns=columns)
