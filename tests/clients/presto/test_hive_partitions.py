@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import pytest
 
-from tests.clients.trino.coordinator import QueryFailed, Row, Session
+from tests.clients.trino.coordinator import QueryFailed, Session
 from tests.clients.trino.engines import MARKS, Engine
+from tests.clients.trino.test_hive_partitions import CONDITIONS, EXPECTED, ROWS, partitions
 
 pytestmark = MARKS
-
-#: 24 rows in 24 partitions: v from 0 to 23.
-ROWS = (
-    "SELECT x AS v, 's' || cast(x % 3 AS varchar) AS s, cast(x % 4 AS integer) AS i,"
-    " DATE '2024-01-31' + INTERVAL '1' DAY * (x % 2) + INTERVAL '1' MONTH * (x / 12) AS d"
-    " FROM UNNEST(sequence(0, 23)) AS t(x)"
-)
-
-
-def days(x: int) -> str:
-    return [["2024-01-31", "2024-02-01"], ["2024-02-29", "2024-03-01"]][x // 12][x % 2]
-
-
-EXPECTED = [(x, f"s{x % 3}", x % 4, days(x)) for x in range(24)]
 
 
 @pytest.fixture
@@ -37,29 +23,6 @@ def table(presto: Session, schema: str) -> str:
     )
     assert presto.changed(f"INSERT INTO {name} {ROWS}") == 24
     return name
-
-
-def partitions(session: Session, table: str, condition: str = "true") -> list[Row]:
-    catalog, schema, name = table.split(".")
-    return session.rows(f'SELECT * FROM {catalog}.{schema}."{name}$partitions" WHERE {condition} ORDER BY 1, 2, 3')
-
-
-CONDITIONS: list[tuple[str, Callable[[str, int, str], bool]]] = [
-    ("true", lambda s, i, d: True),
-    ("s = 's1'", lambda s, i, d: s == "s1"),
-    ("s IN ('s0', 's2', 'none')", lambda s, i, d: s in ("s0", "s2")),
-    ("s > 's0' AND s < 's2'", lambda s, i, d: s == "s1"),
-    ("s LIKE '%1'", lambda s, i, d: s == "s1"),
-    ("s <> 's1'", lambda s, i, d: s != "s1"),
-    ("s IS NULL", lambda s, i, d: False),
-    ("i = 2", lambda s, i, d: i == 2),
-    ("i BETWEEN 1 AND 2", lambda s, i, d: 1 <= i <= 2),
-    ("i > 1 OR i = 0", lambda s, i, d: i > 1 or i == 0),
-    ("i % 2 = 1", lambda s, i, d: i % 2 == 1),
-    ("d = DATE '2024-02-29'", lambda s, i, d: d == "2024-02-29"),
-    ("d >= DATE '2024-02-01'", lambda s, i, d: d >= "2024-02-01"),
-    ("s = 's1' AND i = 1 AND d = DATE '2024-02-01'", lambda s, i, d: (s, i, d) == ("s1", 1, "2024-02-01")),
-]
 
 
 def test_partitions_are_found_by_conditions(presto: Session, table: str) -> None:
