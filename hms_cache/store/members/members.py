@@ -146,7 +146,7 @@ def read_presence(database: Database, *, is_table_known: bool = False) -> Member
     except DBAPIError:
         if not is_table_known:
             raise
-        # Perhaps the table was dropped, manually or by restoring an older dump. A member may have created it again by now.
+        # Perhaps the table was dropped, manually or by restoring an older dump, and a member has created it again.
         return read_presence(database)
 
 
